@@ -1,353 +1,261 @@
 package main
 
 import (
-	"bytes"
-	"fmt"
+	"context"
 	"net/http/httptest"
-	"net/netip"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
 	cdppage "github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/examples/internal/program"
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
-const (
-	requests  = `Number(document.querySelector(".big").textContent.replaceAll(",", ""))`
-	countries = `[...[...document.querySelectorAll(".top")].find((e) => e.querySelector("h3").textContent === "Countries")
-		.querySelectorAll("li span")].map((e) => e.title).join()`
-	actions = `[...new Set([...document.querySelectorAll("tbody strong")].map((action) => action.textContent))].join()`
-)
-
-// What a reader sees in a browser. PICTURES=folder keeps a picture of each state. SCREENSHOT=../../docs/dashboard.png
-// writes the picture of the README, which is the upper half of the page.
+// TestBrowser tests what only a browser shows: scripts, widths, colours, paper. PICTURES=folder keeps a picture of each
+// state. SCREENSHOT=../../docs/dashboard.png writes the picture of the README, which is the upper half of the page.
 func TestBrowser(t *testing.T) {
 	t.Parallel()
-	browser := chromium(t)
 	srv := webdeliverytest.NewServer(t, webdeliverytest.WithEvents(0.5, 7, time.Time{}))
-	serve := func(t *testing.T, srv *webdeliverytest.Server, auth webdelivery.Auth) *httptest.Server {
-		t.Helper()
-		client := srv.ClientAs(t, auth, webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1}))
-		web := httptest.NewServer(handler(site{Stats: client.Stats, Customer: srv.Customer, Host: host(srv.URL), Fake: true}))
-		t.Cleanup(web.Close)
-		return web
+	addHostile(srv)
+	shown := site{Stats: srv.Client(t).Stats, Customer: "acme", Host: "api.example.com", Fake: true}
+	web := httptest.NewServer(handler(shown))
+	defer web.Close()
+	b := openTab(t)
+
+	// Nothing that the service sends becomes an element or a script, and a value that is followed is a filter.
+	b.open(t, web.URL+"/?since=6h", 1400)
+	light := b.drawn(t)
+	assert.Len(t, light, 3)
+	assert.Zero(t, eval[int](t, b, `document.querySelectorAll("main img, main script:not([type='application/json'])").length`))
+	b.keep(t, "light")
+	_, err := chromedp.RunResponse(b.ctx, chromedp.Click(chromedp.CSS(`td:nth-child(7) a[href*="DE"], td:nth-child(7) a[href*="US"]`)))
+	require.NoError(t, err)
+	assert.NotEqual(t, light[0], b.drawn(t)[0])
+	picked := eval[string](t, b, `document.querySelector("[name=country]").value`)
+	assert.Equal(t, 1, eval[int](t, b, `new Set([...document.querySelectorAll("td:nth-child(7)")].map((td) => td.textContent)).size`))
+	b.keep(t, "filter")
+
+	// The charts are drawn for white paper, and then for the screen again. The page names its filter.
+	b.emulate(t, "", dark)
+	screen := b.drawn(t)
+	b.keep(t, "filter-dark")
+	eval[any](t, b, `addEventListener("beforeprint", () => { globalThis.printed = [...document.querySelectorAll(".chart canvas")].map((e) => e.clientWidth); }), null`)
+	pdf, err := chromedp.Run(b.ctx, chromedp.PrintToPDF())
+	require.NoError(t, err)
+	keep(t, "print.pdf", pdf)
+	for _, width := range eval[[]int](t, b, `globalThis.printed`) {
+		assert.InDelta(t, 650, width, 50, "A4 and Letter have more than 700 pixels between their margins")
 	}
-	right := webdelivery.BasicAuth(srv.Username, srv.Password)
-	web := serve(t, srv, right)
+	assert.Equal(t, screen, b.drawn(t))
+	b.emulate(t, "print")
+	b.resize(t, 718)
+	b.fits(t)
+	b.keep(t, "print")
+	assert.Equal(t, "Filter "+picked, eval[string](t, b, `document.querySelector(".picked").innerText`))
+	assert.Equal(t, "none", eval[string](t, b, `getComputedStyle(document.querySelector("form")).display`))
 
-	t.Run("charts and pickers", func(t *testing.T) {
-		t.Parallel()
-		b := openTab(browser, t, 1280, 1000)
-		b.do(t, chromedp.Navigate(web.URL+"/?since=1h"))
-		hour := b.drawn(t)
-		assert.Len(t, hour, 3)
-		few := eval[int](t, b, requests)
-		b.follow(t, chromedp.Click(chromedp.CSS(`.spans button[value="6h"]`)))
-		assert.NotEqual(t, hour[0], b.drawn(t)[0])
-		assert.Equal(t, "6 hours", eval[string](t, b, `document.querySelector("[aria-current]").textContent`))
-		many := eval[int](t, b, requests)
-		assert.Greater(t, many, 3*few)
-		assert.Contains(t, eval[string](t, b, countries), "DE,")
-		b.fits(t)
-
-		b.follow(t, chromedp.SetValue(chromedp.CSS(`select[name="country"]`), "client_country_code==US"), chromedp.Click(chromedp.CSS(`.apply`)))
+	// A phone shows all without scrolling to the side, in both themes and with long names.
+	b.emulate(t, "")
+	for _, width := range []int64{420, 360} {
+		b.open(t, web.URL+"/?since=6h", width)
 		b.drawn(t)
-		assert.Equal(t, "US", eval[string](t, b, countries))
-		assert.Equal(t, "6 hours", eval[string](t, b, `document.querySelector("[aria-current]").textContent`))
-		of := eval[int](t, b, requests)
-		assert.Less(t, of, many)
-		assert.Contains(t, eval[string](t, b, `document.querySelector("[name=country]").textContent`), "DE", "another choice")
-
-		b.follow(t, chromedp.SetValue(chromedp.CSS(`select[name="action"]`), "event_action==WARN"), chromedp.Click(chromedp.CSS(`.apply`)))
-		b.drawn(t)
-		assert.Equal(t, "WARN", eval[string](t, b, actions))
-		assert.Equal(t, "US", eval[string](t, b, countries))
-		assert.Less(t, eval[int](t, b, requests), of)
-		b.follow(t, chromedp.SetValue(chromedp.CSS(`select[name="action"]`), "event_action==BLOCK"), chromedp.Click(chromedp.CSS(`.apply`)))
-		b.drawn(t)
-		assert.Equal(t, "BLOCK", eval[string](t, b, actions))
-		b.follow(t, chromedp.SetValue(chromedp.CSS(`select[name="action"]`), ""), chromedp.Click(chromedp.CSS(`.apply`)))
-		b.drawn(t)
-
-		b.follow(t, chromedp.SendKeys(chromedp.CSS(`input[name="filter"]`), "event_action==BLOCK\r"))
-		b.drawn(t)
-		assert.Equal(t, "BLOCK", eval[string](t, b, `document.querySelectorAll("tbody strong")[24].textContent`))
-		assert.Equal(t, "US", eval[string](t, b, `document.querySelector("[name=country]").selectedOptions[0].textContent`))
-		b.quiet(t, web.URL)
-	})
-
-	t.Run("wrong filter", func(t *testing.T) {
-		t.Parallel()
-		b := openTab(browser, t, 1280, 1000)
-		b.do(t, chromedp.Navigate(web.URL+"/?filter=domain==www.example.com;client_country_code%3DCN"))
-		assert.Equal(t, "client_country_code=CN", eval[string](t, b, `document.querySelector("[role=alert] mark").innerText`))
-		b.fits(t)
-		b.keep(t, "wrong-filter")
-		b.do(t, chromedp.Navigate(web.URL+"/?country=client_country_code%3D%3DCN&filter=domain==a,domain==b"))
-		assert.Contains(t, eval[string](t, b, `document.querySelector("[role=alert] h2").innerText`), "Country cannot be combined")
-		b.keep(t, "or-filter")
-		b.follow(t, chromedp.SetValue(chromedp.CSS(`input[name="filter"]`), "event_action!=ALLOW"), chromedp.SetValue(chromedp.CSS(`select[name="country"]`), ""),
-			chromedp.Click(chromedp.CSS(`.apply`)))
-		assert.Len(t, b.drawn(t), 3)
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		refused := "Failed to load resource: the server responded with a status of 400 (Bad Request)"
-		assert.Equal(t, []string{refused, refused}, b.problems)
-	})
-
-	t.Run("faults", func(t *testing.T) {
-		t.Parallel()
-		for name, tc := range map[string]struct {
-			auth  webdelivery.Auth
-			rule  webdeliverytest.FaultRule
-			title string
-			grey  int
-		}{
-			"wrong-password": {webdelivery.BasicAuth(srv.Username, "wrong"), webdeliverytest.FaultRule{}, "The service rejects the user name or the password", 20},
-			"down":           {right, webdeliverytest.FaultRule{Path: "/**", Status: 503}, "The service is down: it responds with 503 Service Unavailable", 20},
-			"one-part":       {right, webdeliverytest.FaultRule{Path: "/stats/security/waf/trends/data", Status: 503}, "Missing: Web application firewall: Events by severity.", 2},
-		} {
-			srv := webdeliverytest.NewServer(t, webdeliverytest.WithEvents(0.5, 7, time.Time{}))
-			srv.Fail(tc.rule)
-			b := openTab(browser, t, 1280, 1000)
-			b.do(t, chromedp.Navigate(serve(t, srv, tc.auth).URL+"/?since=1h"))
-			b.drawn(t)
-			assert.Equal(t, 1, eval[int](t, b, `document.querySelectorAll("[role=alert]").length`), name)
-			assert.Contains(t, eval[string](t, b, `document.querySelector("[role=alert]").innerText`), tc.title)
-			assert.Equal(t, tc.grey, eval[int](t, b, `document.querySelectorAll(".missing").length`), name)
-			assert.NotEqual(t, "rgb(255, 255, 255)", eval[string](t, b, `getComputedStyle(document.querySelector(".missing")).backgroundColor`))
-			b.fits(t)
-			b.keep(t, name)
-		}
-	})
-
-	t.Run("no data", func(t *testing.T) {
-		t.Parallel()
-		empty := webdeliverytest.NewServer(t)
-		b := openTab(browser, t, 1280, 1000)
-		b.do(t, chromedp.Navigate(serve(t, empty, right).URL+"/?since=1h"))
-		assert.Equal(t, 1, eval[int](t, b, `document.querySelectorAll("main .card").length`))
-		assert.Contains(t, eval[string](t, b, `document.querySelector("main").innerText`), "No events")
-		b.keep(t, "no-data")
-		empty.AddEvents(webdeliverytest.Event{
-			Time: time.Now().Add(-10 * time.Minute), Type: webdeliverytest.EventTypeWAF, Action: "BLOCK", RuleID: "942100", CountryCode: "CN",
-		})
-		b.follow(t, chromedp.Click(chromedp.CSS(`.spans button[value="1h"]`)))
-		assert.Len(t, b.drawn(t), 2)
-		assert.Equal(t, 1, eval[int](t, b, `document.querySelectorAll(".part .none").length`), "of traffic shaping")
-		b.keep(t, "no-shaping")
-		b.quiet(t, "http://127.0.0.1")
-	})
-
-	t.Run("phone and dark", func(t *testing.T) {
-		t.Parallel()
-		b := openTab(browser, t, 360, 740)
-		b.do(t, chromedp.Navigate(web.URL+"/?since=1h"))
-		light := b.drawn(t)
 		b.fits(t)
 		b.keep(t, "phone")
-		assert.Equal(t, 360, eval[int](t, b, `document.documentElement.scrollWidth`))
-		assert.Equal(t, 1, eval[int](t, b, `new Set([...document.querySelectorAll(".grid .card")].map((c) => c.getBoundingClientRect().left)).size`))
-		bright := `(() => { const rgb = getComputedStyle(document.body).backgroundColor.match(/\d+/g).map(Number); return Math.max(...rgb); })()`
-		assert.Greater(t, eval[int](t, b, bright), 230)
-		b.emulate(t, "", dark)
-		assert.Less(t, eval[int](t, b, bright), 40)
-		dark := b.drawn(t)
-		for i := range dark {
-			assert.NotEqual(t, light[i], dark[i], "chart %d has other colours", i)
-		}
-		b.keep(t, "phone-dark")
-		b.do(t, chromedp.EmulateViewport(1280, 1000))
-		b.paint(t)
-		b.keep(t, "dark")
-		b.quiet(t, web.URL)
-	})
+	}
+	b.emulate(t, "", dark)
+	b.resize(t, 420)
+	b.keep(t, "phone-dark")
+	b.resize(t, 1400)
+	for i, picture := range b.drawn(t) {
+		assert.NotEqual(t, light[i], picture, "chart %d has other colours", i)
+	}
+	b.keep(t, "dark")
+	b.emulate(t, "")
 
-	t.Run("print", func(t *testing.T) {
-		t.Parallel()
-		b := openTab(browser, t, 1600, 1000)
-		b.emulate(t, "", dark)
-		b.do(t, chromedp.Navigate(web.URL+"/?since=1d"))
-		screen := b.drawn(t)
-		// The browser calls beforeprint listeners in order, so this one sees what the page has made ready for paper.
-		eval[any](t, b, `addEventListener("beforeprint", () => {
-			globalThis.printed = [...document.querySelectorAll(".chart canvas")].map((e) => e.getBoundingClientRect().width);
-			globalThis.pictures = [...document.querySelectorAll(".chart canvas")].map((e) => e.toDataURL());
-			globalThis.ground = getComputedStyle(document.querySelector(".card")).backgroundColor;
-		}), null`)
-		pdf, err := chromedp.Run(b.ctx, chromedp.PrintToPDF())
-		require.NoError(t, err)
-		if folder := os.Getenv("PICTURES"); folder != "" {
-			require.NoError(t, os.WriteFile(filepath.Join(folder, "print.pdf"), pdf, 0o600))
-		}
-		widths := eval[[]float64](t, b, `globalThis.printed`)
-		assert.Len(t, widths, 3)
-		for _, width := range widths {
-			assert.Less(t, width, 700.0, "A4 and Letter have more than 700 pixels between their margins")
-			assert.Greater(t, width, 600.0)
-		}
-		assert.Equal(t, "rgb(255, 255, 255)", eval[string](t, b, `globalThis.ground`), "ink for light paper")
-		b.paint(t)
-		assert.Equal(t, screen, b.drawn(t), "the screen is as before")
-		printed := eval[[]string](t, b, `globalThis.pictures`)
-		eval[any](t, b, `dispatchEvent(new Event("beforeprint")), null`)
-		b.paint(t)
-		assert.Equal(t, printed, b.drawn(t), "the charts were complete when printing began")
-		eval[any](t, b, `dispatchEvent(new Event("afterprint")), null`)
+	// A file shows the same.
+	name := filepath.Join(t.TempDir(), "report.html")
+	require.NoError(t, write(t.Context(), name, newPage(t.Context(), shown, url.Values{"since": {"1h"}}), program.Streams{}))
+	b.open(t, "file://"+name, 1400)
+	assert.Len(t, b.drawn(t), 3)
+	b.mu.Lock()
+	assert.Empty(t, b.problems, "no exception, and nothing that the policy forbids")
+	b.mu.Unlock()
 
-		b.emulate(t, "print") // without beforeprint: the canvas shrinks
-		b.do(t, chromedp.EmulateViewport(718, 1000))
-		b.paint(t)
+	srv.Fail(webdeliverytest.FaultRule{Path: "/**", Status: 503})
+	for _, width := range []int64{420, 1400} {
+		b.open(t, web.URL+"/?since=1h", width)
 		b.fits(t)
-		assert.Equal(t, 3, eval[int](t, b, `[...document.querySelectorAll(".chart canvas")].filter((e) => e.clientHeight > 80).length`))
-		assert.Zero(t, eval[int](t, b, `[...document.querySelectorAll("td, th")].filter((e) => e.getBoundingClientRect().right > innerWidth).length`))
-		assert.Equal(t, "none", eval[string](t, b, `getComputedStyle(document.querySelector("form")).display`))
-		b.keep(t, "print")
-		b.quiet(t, web.URL)
-	})
+		b.keep(t, "down")
+	}
+}
 
-	t.Run("underscores", func(t *testing.T) {
-		t.Parallel()
-		b := openTab(browser, t, 1280, 1000)
-		b.do(t, chromedp.Navigate(web.URL+"/?since=1h"))
-		look := func(text string) []byte {
-			b.do(t, chromedp.SetValue(chromedp.CSS(`input[name="filter"]`), text))
-			picture, err := chromedp.Run(b.ctx, chromedp.Screenshot(chromedp.CSS(`input[name="filter"]`)))
-			require.NoError(t, err)
-			return picture
-		}
-		for _, scale := range []float64{1, 1.25, 1.5, 2} {
-			b.do(t, chromedp.EmulateViewport(1280, 1000, chromedp.EmulateScale(scale)))
-			assert.False(t, bytes.Equal(look("a b"), look("a_b")), "an underscore is visible at scale %v", scale)
-		}
+// The picture of the README.
+func TestScreenshot(t *testing.T) {
+	t.Parallel()
+	name := os.Getenv("SCREENSHOT")
+	if name == "" {
+		t.Skip("SCREENSHOT names no file")
+	}
+	srv := webdeliverytest.NewServer(t, webdeliverytest.WithEvents(0.5, 7, time.Time{}))
+	web := httptest.NewServer(handler(site{Stats: srv.Client(t).Stats, Customer: "acme", Host: host(srv.URL), Fake: true}))
+	defer web.Close()
+	b := openTab(t)
+	b.open(t, web.URL, 1280)
+	b.drawn(t)
+	height := eval[float64](t, b, `Math.ceil(document.querySelector(".tops").getBoundingClientRect().bottom) + 24`)
+	png, err := chromedp.Call(b.ctx, cdppage.CaptureScreenshot, cdppage.CaptureScreenshotParams{
+		CaptureBeyondViewport: new(true), Clip: &cdppage.Viewport{Width: 1280, Height: height, Scale: 1},
 	})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(name, png.Data, 0o600))
+}
 
-	t.Run("long names and many lines", func(t *testing.T) {
-		t.Parallel()
-		srv := webdeliverytest.NewServer(t)
-		for i := range 12 {
-			for range 12 - i {
-				srv.AddEvents(webdeliverytest.Event{
-					Time: srv.Clock.Now().Add(-time.Duration(i+1) * time.Minute), Type: webdeliverytest.EventTypeWAF, RuleID: "942100",
-					Action: fmt.Sprintf("CHALLENGE_%d", i), Severity: fmt.Sprintf("a_very_long_word_for_a_severity_that_nobody_expected_%d", i),
-					ClientIP:    netip.MustParseAddr(fmt.Sprintf("2001:db8:1111:2222:3333:4444:5555:%d", 6000+i)),
-					RequestPath: fmt.Sprintf("/very/long/path/of/a/shop/with/many/departments/and/shelves/and/products/%d/index.html", i),
-					Browser:     fmt.Sprintf("Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/%d.0.0.0 Safari/537.36", 120+i),
-					Domain:      strings.Repeat("very-long-label.", 8) + "example.com",
-				})
+// tab is a page of a browser. It records problems.
+type tab struct {
+	ctx context.Context
+
+	mu       sync.Mutex
+	problems []string
+}
+
+// openTab starts a browser without a window that reaches no other computer. If Chromium is not installed, the test is
+// skipped, unless REQUIRE_CHROMIUM is 1.
+func openTab(t *testing.T) *tab {
+	t.Helper()
+	path, err := exec.LookPath("chromium")
+	if err != nil && os.Getenv("REQUIRE_CHROMIUM") == "1" {
+		t.Fatalf("REQUIRE_CHROMIUM=1, but %v", err)
+	}
+	if err != nil {
+		t.Skip(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewExecAllocator(ctx, append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]),
+		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Flag("disable-quic", true),
+		chromedp.Flag("disable-component-update", true), chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"),
+	)...)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	b := &tab{ctx: ctx}
+	require.NoError(t, chromedp.Listen(ctx, func(event any) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		switch e := event.(type) {
+		case *runtime.EventConsoleAPICalled:
+			b.problems = append(b.problems, "console."+string(e.Type))
+		case *runtime.EventExceptionThrown:
+			b.problems = append(b.problems, e.ExceptionDetails.Text)
+		case *log.EventEntryAdded:
+			b.problems = append(b.problems, e.Entry.Text)
+		case *cdppage.EventJavascriptDialogOpening:
+			b.problems = append(b.problems, "dialog: "+e.Message)
+		case *network.EventRequestWillBeSent:
+			if at, _ := url.Parse(e.Request.URL); at.Scheme == "https" || at.Scheme == "http" && !strings.HasPrefix(at.Host, "127.0.0.1:") {
+				b.problems = append(b.problems, "requests "+e.Request.URL)
 			}
 		}
-		b := openTab(browser, t, 1280, 1000)
-		web := serve(t, srv, right)
-		b.do(t, chromedp.Navigate(web.URL+"/?since=1h"))
-		b.drawn(t)
-		for _, width := range []int64{1280, 360} {
-			b.do(t, chromedp.EmulateViewport(width, 1000))
-			b.paint(t)
-			b.fits(t)
-			b.keep(t, fmt.Sprintf("long-%d", width))
-		}
-		b.emulate(t, "print")
-		b.do(t, chromedp.EmulateViewport(718, 1000))
-		b.paint(t)
-		b.fits(t)
-		assert.Zero(t, eval[int](t, b, `[...document.querySelectorAll("td, th")].filter((e) => e.getBoundingClientRect().right > innerWidth).length`))
-		b.keep(t, "long-print")
-		b.emulate(t, "")
-		for title, ends := range map[string][2]string{
-			"Clients": {"5555:6007", "5555:6007"}, "Paths": {"7/index.html", "products/7/index.html"}, "Browsers": {"127.0.0.0 Safari/537.36", "Chrome/127.0.0.0 Safari/537.36"},
-		} {
-			last := eval[[]string](t, b, fmt.Sprintf(`(() => {
-				const names = [...document.querySelectorAll(".top")].find((e) => e.querySelector("h3").textContent === %q).querySelectorAll("li span");
-				return [names.length + "", names[7].textContent, names[7].title];
-			})()`, title))
-			assert.Equal(t, "8", last[0])
-			assert.True(t, strings.HasSuffix(last[1], ends[0]), last[1])
-			assert.True(t, strings.HasSuffix(last[2], ends[1]), last[2])
-			assert.NotContains(t, last[2], "…")
-		}
-		assert.Equal(t, "other (4)", eval[string](t, b, `document.querySelector(".legend li:last-child").title`))
-		assert.Equal(t, 9, eval[int](t, b, `echarts.getInstanceByDom(document.querySelector(".chart")).getOption().series.length`))
-		assert.Equal(t, 9, eval[int](t, b, `new Set([...document.querySelector(".legend").querySelectorAll(".key")].map((e) => e.innerHTML)).size`))
-		b.quiet(t, web.URL)
-	})
+	}))
+	require.NoError(t, chromedp.Do(ctx))
+	return b
+}
 
-	t.Run("lines", func(t *testing.T) {
-		t.Parallel()
-		b := openTab(browser, t, 1280, 1000)
-		b.do(t, chromedp.Navigate(web.URL+"/?since=1h"))
-		b.drawn(t)
-		for _, series := range eval[[]struct {
-			Smooth    any `json:"smooth"`
-			LineStyle struct {
-				Type any `json:"type"`
-			} `json:"lineStyle"`
-			MarkArea any `json:"markArea"`
-		}](t, b, `echarts.getInstanceByDom(document.querySelector(".chart")).getOption().series.slice(0, 1)`) {
-			assert.True(t, series.Smooth == nil || series.Smooth == false, "straight lines")
-			assert.NotNil(t, series.MarkArea, "the partial bucket is marked")
+func (b *tab) open(t *testing.T, address string, width int64) {
+	t.Helper()
+	b.resize(t, width)
+	require.NoError(t, chromedp.Do(b.ctx, chromedp.Navigate(address)))
+}
+
+func (b *tab) resize(t *testing.T, width int64) {
+	t.Helper()
+	require.NoError(t, chromedp.Do(b.ctx, chromedp.EmulateViewport(width, 1000)))
+	b.paint(t)
+}
+
+// paint waits until the browser has painted again.
+func (b *tab) paint(t *testing.T) {
+	t.Helper()
+	eval[any](t, b, `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))`)
+}
+
+// emulate sets a media type and features.
+func (b *tab) emulate(t *testing.T, media string, features ...*emulation.MediaFeature) {
+	t.Helper()
+	_, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: media, Features: features})
+	require.NoError(t, err)
+	b.paint(t)
+}
+
+var dark = &emulation.MediaFeature{Name: "prefers-color-scheme", Value: "dark"}
+
+// eval returns the value of a JavaScript expression, or of its promise.
+func eval[T any](t *testing.T, b *tab, expression string) T {
+	t.Helper()
+	value, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	require.NoError(t, err)
+	return value
+}
+
+// drawn waits until each chart has something on its canvas, and returns the pictures.
+func (b *tab) drawn(t *testing.T) []string {
+	t.Helper()
+	return eval[[]string](t, b, `(async () => {
+		const empty = (canvas) => {
+			const blank = document.createElement("canvas");
+			[blank.width, blank.height] = [canvas.width, canvas.height];
+			return blank.toDataURL() === canvas.toDataURL();
+		};
+		for (;;) {
+			const charts = [...document.querySelectorAll(".chart")].map((chart) => chart.querySelector("canvas"));
+			if (charts.every((canvas) => canvas && !empty(canvas))) {
+				return charts.map((canvas) => canvas.toDataURL());
+			}
+			await new Promise(requestAnimationFrame);
 		}
-		eval[any](t, b, `echarts.getInstanceByDom(document.querySelector(".chart")).dispatchAction({ type: "showTip", seriesIndex: 0, dataIndex: 12 }), null`)
-		b.paint(t)
-		b.keep(t, "tooltip")
-		b.quiet(t, web.URL)
-	})
+	})()`)
+}
 
-	t.Run("file", func(t *testing.T) {
-		t.Parallel()
-		b := openTab(browser, t, 1280, 1000)
-		name := filepath.Join(t.TempDir(), "report.html")
-		shown := site{Stats: srv.Client(t).Stats, Customer: "acme", Host: "api.example.com"}
-		p := newPage(t.Context(), shown, url.Values{"since": {"1h"}, "filter": {"event_action!=ALLOW"}})
-		require.NoError(t, write(t.Context(), name, p, program.Streams{}))
-		b.do(t, chromedp.Navigate("file://"+name))
-		assert.Len(t, b.drawn(t), 3)
-		assert.Equal(t, "event_action!=ALLOW", eval[string](t, b, `document.querySelector(".picked code").textContent`))
-		b.keep(t, "file")
-		b.quiet(t, "file://"+name)
-	})
+// keep writes a picture of the whole page, for the eyes of a person.
+func (b *tab) keep(t *testing.T, name string) {
+	t.Helper()
+	if os.Getenv("PICTURES") == "" {
+		return
+	}
+	png, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
+	require.NoError(t, err)
+	keep(t, name+"-"+eval[string](t, b, `"" + innerWidth`)+".png", png)
+}
 
-	t.Run("hostile data", func(t *testing.T) {
-		t.Parallel()
-		srv := webdeliverytest.NewServer(t)
-		addHostile(srv)
-		b := openTab(browser, t, 1280, 1000)
-		web := serve(t, srv, right)
-		b.do(t, chromedp.Navigate(web.URL+"/?since=1h"))
-		assert.Len(t, b.drawn(t), 2)
-		assert.Equal(t, 0, eval[int](t, b, `document.querySelectorAll("main img, main script:not([type='application/json'])").length`))
-		assert.Equal(t, hostile[1], eval[string](t, b, `document.querySelectorAll("[name=country] option")[2].textContent`))
-		assert.Equal(t, hostile[0], eval[string](t, b, `document.querySelector(".legend li").title`))
-		b.quiet(t, web.URL)
-	})
+// keep writes a file to the folder that PICTURES names.
+func keep(t *testing.T, name string, content []byte) {
+	t.Helper()
+	if folder := os.Getenv("PICTURES"); folder != "" {
+		require.NoError(t, os.WriteFile(filepath.Join(folder, name), content, 0o600))
+	}
+}
 
-	t.Run("screenshot", func(t *testing.T) {
-		t.Parallel()
-		b := openTab(browser, t, 1280, 1000)
-		b.do(t, chromedp.Navigate(web.URL+"/?since=1d"))
-		b.drawn(t)
-		b.keep(t, "page")
-		name := os.Getenv("SCREENSHOT")
-		if name == "" {
-			t.Skip("SCREENSHOT names no file")
-		}
-		// The upper half: the first six cards of the largest values are its end.
-		height := eval[float64](t, b, `Math.ceil(document.querySelector(".tops").getBoundingClientRect().bottom) + 24`)
-		png, err := chromedp.Call(b.ctx, cdppage.CaptureScreenshot, cdppage.CaptureScreenshotParams{
-			CaptureBeyondViewport: new(true), Clip: &cdppage.Viewport{Width: 1280, Height: height, Scale: 1},
-		})
-		require.NoError(t, err)
-		assert.Less(t, len(png.Data), 300_000)
-		require.NoError(t, os.WriteFile(name, png.Data, 0o600))
-	})
+// fits checks that the page is not wider than the window, and that no text is cut off.
+func (b *tab) fits(t *testing.T) {
+	t.Helper()
+	assert.Equal(t, eval[int](t, b, `innerWidth`), eval[int](t, b, `document.documentElement.scrollWidth`))
+	assert.Empty(t, eval[[]string](t, b, `[...document.querySelectorAll("h1, h2, h3, p, li, li span, pre, td, .card, .chart, .chart canvas")]
+		.filter((e) => e.scrollWidth > e.clientWidth + 1 && e.clientWidth > 0 && getComputedStyle(e).display !== "inline" ||
+			e.getBoundingClientRect().right > innerWidth)
+		.map((e) => e.tagName + "." + e.className + ": " + e.textContent.slice(0, 60))`))
 }

@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
+	"maps"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"golang.org/x/text/language"
@@ -28,7 +30,8 @@ type page struct {
 	Problem *problem // of the selection; the report then is blank
 	Status  int      // of HTTP
 	Picked  url.Values
-	Policy  string // of a file; a served page has its policy in the header, and has the form
+	Filter  filters.Expr // what is picked; nil is all
+	Policy  string       // of a file; a served page has its policy in the header, and has the form
 }
 
 var (
@@ -38,14 +41,13 @@ var (
 		"number":  func(n int64) string { return message.NewPrinter(language.English).Sprint(n) },
 		"percent": func(part, all int64) string { return fmt.Sprintf("%.1f %%", 100*float64(part)/float64(max(all, 1))) },
 		"is":      filters.Eq,
-		"tone":    report.Tone,
 		"short":   report.Short,
 		"spans":   func() []report.Span { return report.Spans },
 		"pickers": func() []picker { return pickers },
 		"value":   value,
 		"key":     newKey,
-		"cells":   cells,
-		"chart":   func(p *report.Panel, query report.Query, unit string) chart { return chart{p, query, unit} },
+		"columns": func() any { return report.Columns },
+		"in":      func(p *page, panel *report.Panel, unit string) inPage { return inPage{panel, p, unit} },
 		"style":   func(name string) template.CSS { return template.CSS(file(name)) }, //nolint:gosec // our own
 		"script":  func(name string) template.JS { return template.JS(file(name)) },   //nolint:gosec // as above
 	}).ParseFS(files, "assets/page.html", "assets/parts.html")).Lookup("page.html")
@@ -65,8 +67,8 @@ func hash(name string) string {
 
 // newPage reads the statistics that are picked. If the selection has a problem, newPage sends nothing.
 func newPage(ctx context.Context, shown site, picked url.Values) *page {
-	p := &page{Site: shown, Picked: picked}
 	filter, wrong := selection(picked)
+	p := &page{Site: shown, Picked: picked, Filter: filter}
 	query, err := report.NewQuery(picked.Get("since"), filter, time.Now())
 	if err != nil {
 		wrong = &problem{Title: "The time range cannot be read", Reason: err.Error(), fields: []string{"since"}}
@@ -106,41 +108,40 @@ func (p *page) Custom() bool {
 	return true
 }
 
-// chart is a trend for the template.
-type chart struct {
+// inPage is a panel for the template.
+type inPage struct {
 	*report.Panel
-	Query report.Query
-	Unit  string // what it counts
+	Page *page
+	Unit string // what a trend counts
 }
 
-// cell is a cell of the table of events.
-type cell struct{ Text, Tone string }
+// word is a value of a dimension, as lists and tables show it.
+type word struct{ Text, Short, Colour, Link string }
 
-// cells returns what the table shows of an event behind its time.
-func cells(e report.Event) []cell {
-	text := func(s *string) string {
-		if s == nil {
-			return ""
+// Word returns a value, shortened, with a link to the page that shows it alone. A file has no links, because it has no
+// server.
+func (p *page) Word(dimension, text string, most int) word {
+	w := word{Text: text, Short: report.Short(text, most), Colour: p.Colour(dimension, text)}
+	if p.Policy != "" || text == "" || text == "none" {
+		return w
+	}
+	term, field := filters.Eq(dimension, text).String(), "filter"
+	for _, picker := range pickers {
+		if picker.Dimension == dimension {
+			field = picker.Name
 		}
-		return *s
 	}
-	client := ""
-	if e.Client != nil {
-		client = e.Client.String()
+	picked := maps.Clone(p.Picked)
+	picked.Set(field, term)
+	if typed := p.Picked.Get("filter"); field == "filter" && typed != "" && typed != term {
+		picked.Set(field, strings.TrimSuffix(typed, ";"+term)+";"+term)
 	}
-	row := []cell{
-		{Text: text(e.Action)},
-		{Text: text(e.Type)},
-		{Text: text(e.Severity)},
-		{Text: text(e.Rule)},
-		{Text: client},
-		{Text: text(e.Country)},
-		{Text: text(e.Domain)},
+	if _, wrong := selection(picked); wrong != nil { // the filter has an OR, to which nothing can be added
+		picked.Set("filter", "")
+		picked.Set(field, term)
 	}
-	if e.Action != nil {
-		row[0].Tone = report.Tone(*e.Action)
-	}
-	return row
+	w.Link = "/?" + picked.Encode()
+	return w
 }
 
 // key is the sample of a line in a legend, as attributes of SVG.

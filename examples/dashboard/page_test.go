@@ -95,8 +95,9 @@ func TestPageShowsWhatHappened(t *testing.T) {
 		assert.Contains(t, body, `<h2>Web application firewall</h2>`)
 		assert.Contains(t, body, `<h2>Traffic shaping</h2>`)
 		assert.Equal(t, 4+1, strings.Count(body, "<tr>"), "events, and their heading")
-		assert.Regexp(t, `<td>1 Jan 12:24:56</td>\s+<td title="BLOCK"><strong data-tone="grave">BLOCK</strong></td>\s+<td title="WAF">WAF</td>\s+`+
-			`<td title="CRITICAL">CRITICAL</td>\s+<td title="942100">942100</td>\s+<td title="192.0.2.7">192.0.2.7</td>\s+<td title="CN">CN</td>\s+<td></td>`, body)
+		row, _, _ := strings.Cut(body[strings.Index(body, "<td>1 Jan 12:24:56</td>"):], "</tr>")
+		assert.Equal(t, []string{"1", "Jan", "12:24:56", "BLOCK", "WAF", "CRITICAL", "942100", "192.0.2.7", "CN"},
+			strings.Fields(regexp.MustCompile("<[^>]*>").ReplaceAllString(row, " ")))
 		assert.Regexp(t, `Customer <b>acme</b> at <b>api.example.com</b></p>`, body)
 		shown.Fake = true
 		assert.Contains(t, get(shown, "since=6h").Body.String(), `<b>api.example.com</b> <span class="badge">fake service</span></p>`)
@@ -110,12 +111,11 @@ func TestVocabularies(t *testing.T) {
 	type words struct{ waf, shaping, block, warn, high, low string }
 	for name, tc := range map[string]struct {
 		words
-		tones   [2]string
 		actions []string
 	}{
-		"document": {words{"WAF", webdeliverytest.EventTypeBlockIP, "BLOCK", "WARN", "CRITICAL", "NOTICE"}, [2]string{"grave", "warning"}, []string{"c3", "c2"}},
-		"portal":   {words{"WAF", "Rate Limit", "Block", "Warn", "High", "Info"}, [2]string{"grave", "warning"}, []string{"c3", "c2"}},
-		"unknown":  {words{"Bots", "Rate Limit", "Tarpit", "<b>Challenge", "P1", "__f__"}, [2]string{"other", "other"}, []string{"c1", "c4"}},
+		"document": {words{"WAF", webdeliverytest.EventTypeBlockIP, "BLOCK", "WARN", "CRITICAL", "NOTICE"}, []string{"c3", "c2"}},
+		"portal":   {words{"WAF", "Rate Limit", "Block", "Warn", "High", "Info"}, []string{"c3", "c2"}},
+		"unknown":  {words{"Bots", "Rate Limit", "Tarpit", "<b>Challenge", "P1", "__f__"}, []string{"c1", "c4"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -137,16 +137,17 @@ func TestVocabularies(t *testing.T) {
 
 				body := get(shown, "since=6h").Body.String()
 				assert.Equal(t, 4+1, strings.Count(body, "<tr>"), "events, and their heading")
-				assert.Contains(t, body, `<strong data-tone="`+tc.tones[0]+`">`+html.EscapeString(tc.block)+`</strong>`)
-				assert.Contains(t, body, `<strong data-tone="`+tc.tones[1]+`">`+html.EscapeString(tc.warn)+`</strong>`)
+				for i, action := range []string{tc.block, tc.warn} {
+					assert.Regexp(t, `<i data-colour="`+tc.actions[i]+`"></i><a href="[^"]*">`+html.EscapeString(action)+`</a>`, body)
+				}
 				assert.Regexp(t, `Top action</h2>\s+<p class="big" title="`+tc.block+`">`+tc.block+`</p>\s+<p class="note">75.0 % of requests</p>`, body)
 			})
 		})
 	}
 }
 
-// A line has a point for each bucket of the time range: 5 minutes, hours or days. The last bucket is partial. The
-// points add up to the number of the tile.
+// A line has a point for each bucket of the time range: 5 minutes, hours or days. A last bucket that is not over is left
+// out: the line would fall. The tile has all hits.
 func TestLines(t *testing.T) {
 	t.Parallel()
 	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, shown site) {
@@ -159,51 +160,30 @@ func TestLines(t *testing.T) {
 			blocked                  map[int]int64 // the hits at a point
 			total                    int           // with the event that is not blocked
 		}{
-			{"30m", "12:00", "12:30", "5 minutes", 7, map[int]int64{4: 2, 6: 1}, 4},
-			{"1h", "11:30", "12:30", "5 minutes", 13, map[int]int64{10: 2, 12: 1}, 4},
-			{"6h", "06:30", "12:30", "5 minutes", 73, map[int]int64{12: 1, 70: 2, 72: 1}, 5},
-			{"12h", "00:00", "12:00", "hour", 13, map[int]int64{7: 1, 12: 3}, 5},
-			{"1d", "12:00", "12:00", "hour", 25, map[int]int64{19: 1, 24: 3}, 5},
-			{"3d", "29 Dec 12:00", "1 Jan 12:00", "hour", 73, map[int]int64{67: 1, 72: 3}, 5},
-			{"7d", "25 Dec 12:00", "1 Jan 12:00", "hour", 169, map[int]int64{163: 1, 168: 3}, 5},
-			{"30d", "2 Dec", "1 Jan", "day", 31, map[int]int64{30: 4}, 5},
+			{"30m", "12:00", "12:25", "5 minutes", 6, map[int]int64{4: 2}, 4},
+			{"1h", "11:30", "12:25", "5 minutes", 12, map[int]int64{10: 2}, 4},
+			{"6h", "06:30", "12:25", "5 minutes", 72, map[int]int64{12: 1, 70: 2}, 5},
+			{"12h", "00:00", "11:00", "hour", 12, map[int]int64{7: 1}, 5},
+			{"1d", "12:00", "11:00", "hour", 24, map[int]int64{19: 1}, 5},
+			{"3d", "29 Dec 12:00", "1 Jan 11:00", "hour", 72, map[int]int64{67: 1}, 5},
+			{"7d", "25 Dec 12:00", "1 Jan 11:00", "hour", 168, map[int]int64{163: 1}, 5},
+			{"30d", "2 Dec", "31 Dec", "day", 30, map[int]int64{}, 5},
 		} {
 			body := get(shown, "since="+tc.since).Body.String()
 			var chart report.Chart
 			require.NoError(t, json.Unmarshal([]byte(data.FindStringSubmatch(body)[1]), &chart))
 			require.Len(t, chart.Times, tc.points, tc.since)
 			assert.Equal(t, []string{tc.first, tc.last}, []string{chart.Times[0], chart.Times[tc.points-1]})
-			assert.True(t, chart.Partial)
-			assert.Contains(t, body, "requests per "+tc.unit+"</span>")
-			assert.Contains(t, body, "events per "+tc.unit+"</span>")
-			assert.Contains(t, body, "The last bucket is partial: until 12:34.")
-			assert.Equal(t, "BLOCK", chart.Lines[0].Name)
-			sum := int64(0)
-			for _, line := range chart.Lines {
-				require.Len(t, line.Values, tc.points)
-				for i, value := range line.Values {
-					sum += value
-					if line.Name == "BLOCK" {
-						assert.Equal(t, tc.blocked[i], value, "%s, point %d", tc.since, i)
-					}
-				}
+			assert.Contains(t, body, "requests per "+tc.unit+", until 1 Jan ")
+			require.Equal(t, "BLOCK", chart.Lines[0].Name)
+			require.Len(t, chart.Lines[0].Values, tc.points)
+			for i, value := range chart.Lines[0].Values {
+				assert.Equal(t, tc.blocked[i], value, "%s, point %d", tc.since, i)
 			}
-			assert.EqualValues(t, tc.total, sum, tc.since)
 			assert.Contains(t, body, fmt.Sprintf(`<p class="big">%d</p>`, tc.total), tc.since)
 		}
-	})
-}
-
-// A time range that ends with a bucket has no partial one.
-func TestNoPartialBucket(t *testing.T) {
-	t.Parallel()
-	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, shown site) {
-		srv.AddEvents(block)
-		time.Sleep(3*time.Second + 500*time.Millisecond) // 12:34:59.5
-		p := newPage(t.Context(), shown, url.Values{"since": {"1h"}})
-		assert.False(t, p.Requests.Chart.Partial)
-		assert.Len(t, p.Requests.Chart.Times, 12)
-		assert.NotContains(t, get(shown, "since=1h").Body.String(), "The last bucket is partial")
+		time.Sleep(3*time.Second + 500*time.Millisecond) // 12:34:59.5: the last bucket is over
+		assert.Contains(t, get(shown, "since=1h").Body.String(), "requests per 5 minutes</span>")
 	})
 }
 
@@ -235,6 +215,48 @@ func TestPicked(t *testing.T) {
 		assert.Contains(t, body, `name="filter" value="a!=b"`)
 		assert.Contains(t, get(shown, "country=client_country_code%3D%3DCN").Body.String(),
 			`<option value="client_country_code==CN" selected>CN</option>`)
+	})
+}
+
+// A value is a link that adds it to what is picked. If the filter has an OR, the value replaces it. A file has no links.
+func TestLinks(t *testing.T) {
+	t.Parallel()
+	for typed, want := range map[string]string{
+		"": "rule_id==1", "a==1;b!=2": "a==1;b!=2;rule_id==1", "rule_id==1": "rule_id==1", "a==1;rule_id==1": "a==1;rule_id==1",
+		"a==1,b==2": "rule_id==1",
+	} {
+		p := &page{Report: report.Blank(report.Query{}), Picked: url.Values{"since": {"6h"}, "filter": {typed}}}
+		link, err := url.Parse(p.Word("rule_id", "1", 9).Link)
+		require.NoError(t, err)
+		assert.Equal(t, url.Values{"since": {"6h"}, "filter": {want}}, link.Query(), typed)
+		link, err = url.Parse(p.Word("client_country_code", "DE", 9).Link)
+		require.NoError(t, err)
+		assert.Equal(t, "client_country_code==DE", link.Query().Get("country"))
+		_, wrong := selection(link.Query())
+		assert.Nil(t, wrong, typed)
+		p.Policy = policy
+		assert.Empty(t, p.Word("rule_id", "1", 9).Link)
+	}
+}
+
+// A severity and an action have one colour in all parts, and a legend has the most severe first.
+func TestColours(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, shown site) {
+		for hits, severity := range []string{"High", "Critical", "", "Medium", "Strange", "low"} {
+			event := block
+			for event.Severity = severity; hits >= 0; hits-- {
+				srv.AddEvents(event)
+			}
+		}
+		p := newPage(t.Context(), shown, url.Values{"since": {"1h"}})
+		var legend []string
+		for _, line := range p.Sections[0].Trend.Chart.Lines {
+			legend = append(legend, line.Name+" "+line.Style.Colour)
+			assert.Equal(t, line.Style.Colour, p.Word(webdelivery.DimEventSeverity, line.Name, 9).Colour)
+		}
+		assert.Equal(t, []string{"Critical c3", "High c3", "Medium c2", "low c1", "none c6", "Strange c4"}, legend)
+		assert.Empty(t, p.Word(webdelivery.DimRuleID, "High", 9).Colour)
 	})
 }
 
@@ -360,8 +382,8 @@ func TestNothingBreaksOut(t *testing.T) {
 		assert.Equal(t, hostile[2], chart.Lines[2].Name)
 		_, paths, _ := strings.Cut(page, "<h3>Paths</h3>")
 		_, path, _ := strings.Cut(paths, "<li>")
-		path, _, _ = strings.Cut(path, "</span>")
-		assert.Equal(t, hostile[0], html.UnescapeString(path[strings.Index(path, ">")+1:]))
+		path, _, _ = strings.Cut(path, "</a>")
+		assert.Equal(t, hostile[0], html.UnescapeString(path[strings.LastIndex(path, ">")+1:]))
 	})
 }
 

@@ -14,11 +14,7 @@
 			splitLine: { lineStyle: { color: colour("line") } },
 		};
 		const given = JSON.parse(place.nextElementSibling.textContent);
-		const last = given.times.length - 1;
 		const step = Math.max(1, Math.round(given.times.length / 8)); // between two markers of a line
-		const partial = {
-			silent: true, itemStyle: { color: colour("shade") }, data: [[{ xAxis: Math.max(0, last - 1) }, { xAxis: last }]],
-		};
 		const chart = echarts.getInstanceByDom(place) ?? echarts.init(place);
 		chart.resize(); // before setOption, which draws at once; resize alone draws in the next frame, too late for paper
 		chart.setOption({
@@ -26,7 +22,6 @@
 				type: "line", name: line.short, color: colour(line.style.colour), symbolSize: 8, showSymbol: true, showAllSymbol: true,
 				lineStyle: { width: 2, type: line.style.dash ?? "solid" }, emphasis: { disabled: true },
 				data: line.values.map((value, at) => ({ value, symbol: at % step === i % step ? line.style.marker : "none" })),
-				markArea: given.partial && i === 0 ? partial : undefined,
 			})),
 			textStyle: { fontFamily: font.fontFamily },
 			animation: false,
@@ -39,9 +34,7 @@
 				confine: true,
 			},
 			xAxis: {
-				...axis, type: "category", boundaryGap: false, splitLine: { show: false },
-				data: given.times.map((time, at) => given.partial && at === last ? `${time} (partial)` : time),
-				axisLabel: { ...font, formatter: (time) => time.replace(" (partial)", "") },
+				...axis, type: "category", boundaryGap: false, splitLine: { show: false }, data: given.times,
 			},
 			yAxis: { ...axis, type: "value", minInterval: 1, axisLine: { show: false }, axisLabel: { ...font, formatter: whole } },
 		}, true);

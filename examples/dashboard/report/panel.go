@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 	"maps"
-	"net/netip"
 	"slices"
 	"time"
 
@@ -17,12 +16,12 @@ const shown = 8
 
 // Panel is a part of a report.
 type Panel struct {
-	Title   string
-	Missing bool // the report could not read it
-	Total   int64
-	Groups  []*Group // the largest first
-	Chart   *Chart   // of a trend
-	Events  []Event
+	Title, Dimension string // the dimension of its groups
+	Missing          bool   // the report could not read it
+	Total            int64
+	Groups           []*Group // the largest first
+	Chart            *Chart   // of a trend
+	Events           []Event
 }
 
 // Empty reports whether the service has no events for the panel.
@@ -40,26 +39,30 @@ func (p *Panel) Width(g *Group) string {
 type Group struct {
 	Name    string
 	Hits    int64
-	buckets []int64 // the hits in each bucket of time
+	buckets []int64 // the hits in each bucket of time; the last one is not over
 }
 
-// Event is a row of the latest events. A nil field is null.
+// Columns are those of the latest events, behind the time.
+var Columns = []struct{ Title, Dimension string }{
+	{"Action", webdelivery.DimEventAction},
+	{"Type", webdelivery.DimEventType},
+	{"Severity", webdelivery.DimEventSeverity},
+	{"Rule", webdelivery.DimRuleID},
+	{"Client", webdelivery.DimClientIP},
+	{"Country", webdelivery.DimClientCountryCode},
+	{"Domain", webdelivery.DimDomain},
+}
+
+// Event is a row of the latest events.
 type Event struct {
-	Time     time.Time   `stats:"event_timestamp_ms"`
-	Action   *string     `stats:"event_action"`
-	Type     *string     `stats:"event_type"`
-	Severity *string     `stats:"event_severity"`
-	Rule     *string     `stats:"rule_id"`
-	Client   *netip.Addr `stats:"client_ip"`
-	Country  *string     `stats:"client_country_code"`
-	Domain   *string     `stats:"domain"`
+	Time   time.Time
+	Values []string // one for each of the Columns; that of null is empty
 }
 
 // Chart is a chart of lines. The page holds it as JSON, which html/template escapes.
 type Chart struct {
-	Times   []string `json:"times"`   // the bucket of each point
-	Partial bool     `json:"partial"` // whether the last bucket is not over
-	Lines   []Line   `json:"lines"`
+	Times []string `json:"times"` // the bucket of each point
+	Lines []Line   `json:"lines"` // the most severe first, then the largest
 }
 
 // Line is a line of a chart.
@@ -74,9 +77,18 @@ type Line struct {
 type rows = iter.Seq2[webdelivery.Row, error]
 
 func (p *Panel) latest(_ Query, rows rows) error {
-	for event, err := range webdelivery.Scan[Event](rows) {
+	for row, err := range rows {
 		if err != nil {
 			return err
+		}
+		var event Event
+		at, _ := row.Get(webdelivery.DimEventTimestamp)
+		if event.Time, err = at.Time(); err != nil {
+			return err
+		}
+		for _, column := range Columns {
+			value, _ := row.Get(column.Dimension)
+			event.Values = append(event.Values, value.String())
 		}
 		p.Events = append(p.Events, event)
 	}
@@ -87,28 +99,25 @@ func (p *Panel) latest(_ Query, rows rows) error {
 func (p *Panel) groups(q Query, rows rows) error { return p.count(q, 1, rows) }
 
 // lines reads groups with their buckets of time. The chart has a line for each of the largest groups, and one for the
-// sum of the others.
+// sum of the others. It leaves out a bucket that is not over: each line would fall at its end.
 func (p *Panel) lines(q Query, rows rows) error {
 	times := q.times()
-	if err := p.count(q, len(times), rows); err != nil {
+	if err := p.count(q, len(times)+1, rows); err != nil {
 		return err
 	}
-	p.Chart = &Chart{Times: times, Partial: q.Partial()}
-	var names []string
-	for _, g := range p.Top() {
-		names = append(names, g.Name)
+	p.Chart = &Chart{Times: times}
+	top := slices.SortedStableFunc(slices.Values(p.Top()), func(a, b *Group) int { return cmp.Compare(rank(a.Name), rank(b.Name)) })
+	looks := colours(top)
+	for i, g := range top {
+		p.Chart.Lines = append(p.Chart.Lines, Line{g.Name, Short(g.Name, 28), g.Hits, g.buckets[:len(times)], styleOf(i, looks[i])})
 	}
-	colours := Colours(names)
-	for i, g := range p.Top() {
-		p.Chart.Lines = append(p.Chart.Lines, Line{g.Name, Short(g.Name, 28), g.Hits, g.buckets, styleOf(i, colours[i])})
-	}
-	if rest := p.Groups[len(names):]; len(rest) > 0 {
+	if rest := p.Groups[len(top):]; len(rest) > 0 {
 		name := fmt.Sprintf("other (%d)", len(rest))
 		other := Line{name, name, 0, make([]int64, len(times)), styleOf(shown, otherColour)}
 		for _, g := range rest {
 			other.Hits += g.Hits
-			for i, hits := range g.buckets {
-				other.Values[i] += hits
+			for i := range times {
+				other.Values[i] += g.buckets[i]
 			}
 		}
 		p.Chart.Lines = append(p.Chart.Lines, other)

@@ -74,19 +74,18 @@ func NewQuery(span string, filter filters.Expr, now time.Time) (Query, error) {
 // Filtered reports whether the query has a filter.
 func (q Query) Filtered() bool { return q.filter != nil }
 
-// Partial reports whether the last bucket ends after the time range, so that it misses events.
-func (q Query) Partial() bool { return !q.End.Truncate(q.width).Equal(q.End) }
+// Over returns the end of the last bucket that is over.
+func (q Query) Over() time.Time { return q.End.Truncate(q.width) }
 
-// times returns the labels of the buckets.
+// times returns the labels of the buckets that are over.
 func (q Query) times() (labels []string) {
-	for at := q.Start; at.Before(q.End); at = at.Add(q.width) {
+	for at := q.Start; at.Before(q.Over()); at = at.Add(q.width) {
 		labels = append(labels, at.Format(q.layout))
 	}
 	return labels
 }
 
-// bucket returns the index of the bucket of a row. A time outside the time range counts in the nearest bucket, so
-// that the buckets of a chart always add up to its total.
+// bucket returns the index of the bucket of a row. A time outside the time range counts in the nearest bucket.
 func (q Query) bucket(at time.Time, buckets int) int {
 	return max(0, min(buckets-1, int(at.Sub(q.Start)/q.width)))
 }

@@ -106,15 +106,19 @@ func Blank(q Query) *Report {
 		})
 	for _, top := range tops {
 		if top.waf != "" {
-			waf.Tops = append(waf.Tops, r.add(waf.Title, top.title, (*Panel).groups, q.topOfWAF(top.waf, top.dimension, q.filter)))
+			waf.Tops = append(waf.Tops, r.add(waf.Title, top.title, top.dimension, (*Panel).groups, q.topOfWAF(top.waf, top.dimension, q.filter)))
 		}
 		if top.shaping != "" {
-			shaping.Tops = append(shaping.Tops, r.add(shaping.Title, top.title, (*Panel).groups, q.topOfShaping(top.shaping, top.dimension)))
+			shaping.Tops = append(shaping.Tops, r.add(shaping.Title, top.title, top.dimension, (*Panel).groups, q.topOfShaping(top.shaping, top.dimension)))
 		}
 	}
-	r.Latest = r.add("", "Latest events", (*Panel).latest, func(ctx context.Context, stats *webdelivery.StatsService) rows {
+	dimensions := []string{webdelivery.DimEventTimestamp}
+	for _, column := range Columns {
+		dimensions = append(dimensions, column.Dimension)
+	}
+	r.Latest = r.add("", "Latest events", "", (*Panel).latest, func(ctx context.Context, stats *webdelivery.StatsService) rows {
 		return stats.Events.All(ctx, webdelivery.EventsQuery{
-			Dimensions: webdelivery.DimensionsOf[Event](), Start: q.Start, End: q.End, Filter: q.filter,
+			Dimensions: dimensions, Start: q.Start, End: q.End, Filter: q.filter,
 			SortBy: []webdelivery.Sort{webdelivery.Desc(webdelivery.DimEventTimestamp)}, Limit: 25,
 		})
 	})
@@ -129,10 +133,10 @@ func Blank(q Query) *Report {
 	return r
 }
 
-func (r *Report) add(section, title string, read func(*Panel, Query, rows) error,
+func (r *Report) add(section, title, dimension string, read func(*Panel, Query, rows) error,
 	source func(context.Context, *webdelivery.StatsService) rows,
 ) *Panel {
-	p := &Panel{Title: title, Missing: true}
+	p := &Panel{Title: title, Dimension: dimension, Missing: true}
 	if section != "" {
 		title = section + ": " + title
 	}
@@ -143,7 +147,7 @@ func (r *Report) add(section, title string, read func(*Panel, Query, rows) error
 func (r *Report) trend(section, title, dimension string,
 	family func(*webdelivery.StatsService) *webdelivery.AggregatedFamily[webdelivery.TrendsQuery],
 ) *Panel {
-	return r.add(section, title, (*Panel).lines, func(ctx context.Context, stats *webdelivery.StatsService) rows {
+	return r.add(section, title, dimension, (*Panel).lines, func(ctx context.Context, stats *webdelivery.StatsService) rows {
 		return family(stats).All(ctx, webdelivery.TrendsQuery{
 			Dimensions: []string{webdelivery.DimEventTimestamp, dimension}, Metrics: hits,
 			Start: r.Start, End: r.End, Granularity: r.By, Filter: r.filter,
@@ -213,7 +217,7 @@ func (p part) load(ctx context.Context, stats *webdelivery.StatsService, q Query
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	read := Panel{Title: p.panel.Title}
+	read := Panel{Title: p.panel.Title, Dimension: p.panel.Dimension}
 	err := p.read(&read, q, p.source(ctx, stats))
 	switch {
 	case err == nil:

@@ -5,51 +5,59 @@ import (
 	"strings"
 )
 
-// tones say how severe a word of event_action or event_severity is, in lower case. The service document shows few
+// tones are the colours of words of event_action and event_severity, in lower case. The service document shows few
 // words, and portals show others. Nothing depends on a word: the page shows unknown words like all others.
 var tones = map[string]string{
-	"block": "grave", "critical": "grave", "high": "grave",
-	"warn": "warning", "error": "warning", "medium": "warning",
-	"allow": "mild", "warning": "mild", "low": "mild",
-	"notice": "slight", "info": "slight", "none": "slight",
+	"block": grave, "critical": grave, "high": grave,
+	"warn": warning, "error": warning, "medium": warning,
+	"allow": mild, "warning": mild, "low": mild,
+	"notice": slight, "info": slight, "none": slight,
 }
 
-// Tone returns grave, warning, mild or slight for a known word in any letter case, and other for an unknown word.
-func Tone(word string) string {
-	if tone, known := tones[strings.ToLower(word)]; known {
-		return tone
-	}
-	return "other"
+// Colours of the style sheet.
+const grave, warning, mild, slight, otherColour = "c3", "c2", "c1", "c6", "c9"
+
+// freeColours are for words without a tone, in this order.
+var freeColours = []string{mild, "c4", "c5", "c7", "c8", slight, warning, grave}
+
+func tone(word string) string { return tones[strings.ToLower(word)] }
+
+// rank returns a smaller number for a word that is more severe. Words without a tone come last.
+func rank(word string) int {
+	return slices.Index([]string{grave, warning, mild, slight, ""}, tone(word))
 }
 
-// The colours of the style sheet. Words without a tone get the free colours in this order, with red and amber last.
-var (
-	toneColours = map[string]string{"grave": "c3", "warning": "c2", "mild": "c1", "slight": "c6"}
-	freeColours = []string{"c1", "c4", "c5", "c7", "c8", "c6", "c2", "c3"}
-)
-
-const otherColour = "c9"
-
-// Colours returns a colour of the style sheet for each word of a chart. Up to eight words have different colours. A
-// word gets the colour of its tone. If it has no tone, or another word has that colour, it gets a free one.
-func Colours(words []string) []string {
-	colours := make([]string, len(words))
-	for i, word := range words {
-		if colour := toneColours[Tone(word)]; !slices.Contains(colours, colour) {
-			colours[i] = colour
+// colours returns a colour for each of at most eight groups of a chart: that of its tone, or a free one.
+func colours(groups []*Group) []string {
+	used := make([]string, len(groups))
+	for i, g := range groups {
+		used[i] = tone(g.Name)
+	}
+	for i := range used {
+		if used[i] == "" {
+			used[i] = freeColours[slices.IndexFunc(freeColours, func(free string) bool { return !slices.Contains(used, free) })]
 		}
 	}
-	for i := range colours {
-		free := slices.IndexFunc(freeColours, func(colour string) bool { return !slices.Contains(colours, colour) })
-		switch {
-		case colours[i] != "":
-		case free < 0:
-			colours[i] = freeColours[i%len(freeColours)]
-		default:
-			colours[i] = freeColours[free]
+	return used
+}
+
+// Colour returns the colour of an action or severity, which is the same in all parts of the report. It returns "" for
+// other dimensions, and for an unknown word that is not in a chart.
+func (r *Report) Colour(dimension, word string) string {
+	for _, p := range []*Panel{r.Requests, r.Sections[0].Trend} {
+		if p.Dimension != dimension {
+			continue
 		}
+		if p.Chart != nil {
+			for _, line := range p.Chart.Lines {
+				if line.Name == word {
+					return line.Style.Colour
+				}
+			}
+		}
+		return tone(word)
 	}
-	return colours
+	return ""
 }
 
 // Style is how a line looks. Dash and marker differ as well as the colour, for readers who cannot tell the colours
