@@ -22,7 +22,7 @@ func beforeScripts(body string) string {
 	return page
 }
 
-// With a wrong password, a page costs one refused request. The page says so once, and its panels stay grey.
+// With a wrong password, a page costs one refused request. The page says only that.
 func TestWrongPassword(t *testing.T) {
 	t.Parallel()
 	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, shown site) {
@@ -34,8 +34,7 @@ func TestWrongPassword(t *testing.T) {
 		body := beforeScripts(w.Body.String())
 		assert.Equal(t, 1, strings.Count(body, alert))
 		assert.Equal(t, 1, strings.Count(body, "The service rejects the user name or the password"))
-		assert.Equal(t, 16, strings.Count(body, "Not available"))
-		assert.Equal(t, 16+4, strings.Count(body, " missing"), "panels and tiles")
+		assert.NotContains(t, body, "Not available", "one message is enough")
 	})
 }
 
@@ -115,7 +114,7 @@ func TestFaultsInWords(t *testing.T) {
 			assert.Equal(t, tc.status, w.Code, name)
 			assert.Equal(t, 1, strings.Count(body, alert), name)
 			assert.Equal(t, 1, strings.Count(body, "<h2>"+tc.summary+"</h2>"), name)
-			assert.Equal(t, 16, strings.Count(body, "Not available"), name)
+			assert.NotContains(t, body, "Not available", name)
 			assert.NotContains(t, body, "Missing:", "%s: all parts are", name)
 		})
 	}

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -71,7 +72,7 @@ func newPage(ctx context.Context, shown site, picked url.Values) *page {
 	p := &page{Site: shown, Picked: picked, Filter: filter}
 	query, err := report.NewQuery(picked.Get("since"), filter, time.Now())
 	if err != nil {
-		wrong = &problem{Title: "The time range cannot be read", Reason: err.Error(), fields: []string{"since"}}
+		wrong = &problem{Title: "The time range cannot be read", Reason: err.Error()}
 	}
 	if wrong != nil {
 		p.Problem, p.Report, p.Status = wrong, report.Blank(query), http.StatusBadRequest
@@ -81,32 +82,14 @@ func newPage(ctx context.Context, shown site, picked url.Values) *page {
 	if p.Missing == p.Parts {
 		p.Status = http.StatusBadGateway
 	}
-	if p.Status != http.StatusOK && query.Filtered() && len(p.Faults) == 1 && errors.Is(p.Faults[0].Err, webdelivery.ErrBadRequest) {
+	if p.Status != http.StatusOK && filter != nil && len(p.Faults) == 1 && errors.Is(p.Faults[0].Err, webdelivery.ErrBadRequest) {
 		p.Status = http.StatusBadRequest // the service rejects the filter
 	}
 	return p
 }
 
-// Invalid reports whether the problem is in a field of the form.
-func (p *page) Invalid(field string) bool { return p.Problem.has(field) }
-
-// Since returns the name of the time range, and the default if it cannot be read.
-func (p *page) Since() string {
-	if p.Span.Name == "" {
-		return "1d"
-	}
-	return p.Span.Name
-}
-
 // Custom reports whether the form has no button for the time range.
-func (p *page) Custom() bool {
-	for _, span := range report.Spans {
-		if span.Name == p.Since() {
-			return false
-		}
-	}
-	return true
-}
+func (p *page) Custom() bool { return !slices.Contains(report.Spans, p.Span) }
 
 // inPage is a panel for the template.
 type inPage struct {

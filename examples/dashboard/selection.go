@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -31,31 +30,27 @@ type problem struct {
 	Title, Reason         string
 	Before, Marked, After string // a text that cannot be read, with the wrong place in the middle
 	HasText               bool
-
-	fields []string // of the form
 }
 
 // Error returns the title and the reason on one line.
 func (p *problem) Error() string { return p.Title + ": " + p.Reason }
 
-func (p *problem) has(field string) bool { return p != nil && slices.Contains(p.fields, field) }
-
 // selection joins the typed filter and the picked values by AND. It returns nil if there are none.
 func selection(picked url.Values) (filters.Expr, *problem) {
 	typed := picked.Get("filter")
-	var all, labels, fields []string
+	var all, labels []string
 	if typed != "" {
 		if _, err := filters.Parse(typed); err != nil {
-			return nil, unreadable("The filter", "filter", typed, err)
+			return nil, unreadable("The filter", typed, err)
 		}
 		all = append(all, typed)
 	}
 	for _, p := range pickers {
 		if value := picked.Get(p.Name); value != "" {
 			if _, err := filters.Parse(value); err != nil {
-				return nil, unreadable(p.Label, p.Name, value, err)
+				return nil, unreadable(p.Label, value, err)
 			}
-			all, labels, fields = append(all, value), append(labels, p.Label), append(fields, p.Name)
+			all, labels = append(all, value), append(labels, p.Label)
 		}
 	}
 	if len(all) == 0 {
@@ -68,15 +63,14 @@ func selection(picked url.Values) (filters.Expr, *problem) {
 			Title: names + " cannot be combined with a filter that has OR",
 			Reason: fmt.Sprintf("The page joins %s and the filter by AND, but the service accepts either AND (;) or OR (,) in one query. "+
 				"Set %s to “any”, or use only ; in the filter.", names, names),
-			fields: append(fields, "filter"),
 		}
 	}
 	return expression, nil
 }
 
 // unreadable describes a text that is not a filter expression.
-func unreadable(label, field, text string, err error) *problem {
-	p := &problem{Title: label + " cannot be read", Reason: err.Error(), fields: []string{field}}
+func unreadable(label, text string, err error) *problem {
+	p := &problem{Title: label + " cannot be read", Reason: err.Error()}
 	var syntax *filters.SyntaxError
 	if !errors.As(err, &syntax) {
 		return p

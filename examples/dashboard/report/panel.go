@@ -39,6 +39,7 @@ func (p *Panel) Width(g *Group) string {
 type Group struct {
 	Name    string
 	Hits    int64
+	colour  string  // in the chart; "" if it has no line there
 	buckets []int64 // the hits in each bucket of time; the last one is not over
 }
 
@@ -107,9 +108,9 @@ func (p *Panel) lines(q Query, rows rows) error {
 	}
 	p.Chart = &Chart{Times: times}
 	top := slices.SortedStableFunc(slices.Values(p.Top()), func(a, b *Group) int { return cmp.Compare(rank(a.Name), rank(b.Name)) })
-	looks := colours(top)
+	colour(top)
 	for i, g := range top {
-		p.Chart.Lines = append(p.Chart.Lines, Line{g.Name, Short(g.Name, 28), g.Hits, g.buckets[:len(times)], styleOf(i, looks[i])})
+		p.Chart.Lines = append(p.Chart.Lines, Line{g.Name, Short(g.Name, 28), g.Hits, g.buckets[:len(times)], styleOf(i, g.colour)})
 	}
 	if rest := p.Groups[len(top):]; len(rest) > 0 {
 		name := fmt.Sprintf("other (%d)", len(rest))

@@ -51,14 +51,15 @@ type Query struct {
 }
 
 // NewQuery creates a query for a span until now, such as 30m, 12h or 7d; "" is 1d. A nil filter is none. It returns
-// an error if the span cannot be read, is shorter than 5 minutes or longer than 366 days.
+// an error, and a query with the default span alone, if the span cannot be read, is shorter than 5 minutes or longer
+// than 366 days.
 func NewQuery(span string, filter filters.Expr, now time.Time) (Query, error) {
 	length, err := program.ParseDuration(cmp.Or(span, "1d"))
 	if err != nil {
-		return Query{}, fmt.Errorf("%q: %w", span, err)
+		return Query{Span: Spans[2]}, fmt.Errorf("%q: %w", span, err)
 	}
 	if length < shortest || length > longest {
-		return Query{}, fmt.Errorf("%q: %w", span, errors.New("want a duration from 5m to 366d"))
+		return Query{Span: Spans[2]}, fmt.Errorf("%q: %w", span, errors.New("want a duration from 5m to 366d"))
 	}
 	name := (*program.Duration)(&length).String()
 	q := Query{Span: Span{name, name}, filter: filter}
@@ -70,9 +71,6 @@ func NewQuery(span string, filter filters.Expr, now time.Time) (Query, error) {
 	q.Start = q.End.Add(-length).Truncate(q.width)
 	return q, nil
 }
-
-// Filtered reports whether the query has a filter.
-func (q Query) Filtered() bool { return q.filter != nil }
 
 // Over returns the end of the last bucket that is over.
 func (q Query) Over() time.Time { return q.End.Truncate(q.width) }

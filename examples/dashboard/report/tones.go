@@ -27,35 +27,32 @@ func rank(word string) int {
 	return slices.Index([]string{grave, warning, mild, slight, ""}, tone(word))
 }
 
-// colours returns a colour for each of at most eight groups of a chart: that of its tone, or a free one.
-func colours(groups []*Group) []string {
-	used := make([]string, len(groups))
-	for i, g := range groups {
-		used[i] = tone(g.Name)
+// colour gives each of at most eight groups of a chart the colour of its tone, or a free one.
+func colour(groups []*Group) {
+	used := map[string]bool{}
+	for _, g := range groups {
+		g.colour = tone(g.Name)
+		used[g.colour] = true
 	}
-	for i := range used {
-		if used[i] == "" {
-			used[i] = freeColours[slices.IndexFunc(freeColours, func(free string) bool { return !slices.Contains(used, free) })]
+	for _, g := range groups {
+		if g.colour == "" {
+			g.colour = freeColours[slices.IndexFunc(freeColours, func(free string) bool { return !used[free] })]
+			used[g.colour] = true
 		}
 	}
-	return used
 }
 
 // Colour returns the colour of an action or severity, which is the same in all parts of the report. It returns "" for
 // other dimensions, and for an unknown word that is not in a chart.
 func (r *Report) Colour(dimension, word string) string {
 	for _, p := range []*Panel{r.Requests, r.Sections[0].Trend} {
-		if p.Dimension != dimension {
-			continue
-		}
-		if p.Chart != nil {
-			for _, line := range p.Chart.Lines {
-				if line.Name == word {
-					return line.Style.Colour
-				}
+		if p.Dimension == dimension {
+			i := slices.IndexFunc(p.Top(), func(g *Group) bool { return g.Name == word })
+			if i < 0 {
+				return tone(word)
 			}
+			return p.Groups[i].colour
 		}
-		return tone(word)
 	}
 	return ""
 }
