@@ -134,7 +134,7 @@ func TestReportsThatLackParts(t *testing.T) {
 		srv.Fail(webdeliverytest.FaultRule{Path: "/stats/security/events/data", Status: 404})
 		assert.Equal(t, program.Partly, write(t.Context()))
 		assert.Contains(t, told.String(), "dashboard: 1 of 16 parts could not be read\ndashboard: Latest events: The service does not have these statistics: webdelivery: GET ")
-		assert.Contains(t, told.String(), "404 Not Found\ndashboard: Check WEBDELIVERY_BASE_URL and WEBDELIVERY_CUSTOMER.\n")
+		assert.Contains(t, told.String(), "\ndashboard: Check WEBDELIVERY_BASE_URL and WEBDELIVERY_CUSTOMER.\n")
 		assert.Contains(t, out.String(), "</html>")
 
 		srv.Fail(webdeliverytest.FaultRule{Path: "/stats/**", Status: 404})
