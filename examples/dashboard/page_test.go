@@ -146,8 +146,8 @@ func TestVocabularies(t *testing.T) {
 	}
 }
 
-// A line has a point for each bucket of the time range: 5 minutes, hours or days. A last bucket that is not over is left
-// out: the line would fall. The tile has all hits.
+// A line has a point for each bucket of the time range: 5 minutes, hours or days. A last bucket that is not over is
+// left out: the line would fall. The tile has all hits.
 func TestLines(t *testing.T) {
 	t.Parallel()
 	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, shown site) {
@@ -218,7 +218,8 @@ func TestPicked(t *testing.T) {
 	})
 }
 
-// A value is a link that adds it to what is picked. If the filter has an OR, the value replaces it. A file has no links.
+// A value is a link that adds it to what is picked. If the filter has an OR, the value replaces it. A file has no
+// links.
 func TestLinks(t *testing.T) {
 	t.Parallel()
 	for typed, want := range map[string]string{

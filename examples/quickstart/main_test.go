@@ -111,7 +111,8 @@ func TestAPollThatFails(t *testing.T) {
 	})
 }
 
-// If the environment is set, it uses that service, and shows ten of its tasks. If the service rejects the purge, the program fails.
+// If the environment is set, it uses that service, and shows ten of its tasks. If the service rejects the purge, the
+// program fails.
 func TestQuickstartOnAService(t *testing.T) {
 	service := configure(t)
 	for i := range 12 {
