@@ -57,8 +57,8 @@ func BasicAuthFunc(pair func(ctx context.Context) (username, password string, er
 // mostly [ErrUnauthorized].
 func SessionAuth(username, password string) Auth { return always(modeSession, username, password) }
 
-// SessionAuthFunc is SessionAuth with the user name and password that a function returns, as in [BasicAuthFunc]. The client
-// calls it before every attempt to log in.
+// SessionAuthFunc is SessionAuth with the user name and password that a function returns, as in [BasicAuthFunc]. The
+// client calls it before every attempt to log in.
 func SessionAuthFunc(pair func(ctx context.Context) (username, password string, err error)) Auth {
 	return Auth{mode: modeSession, pair: pair}
 }

@@ -130,7 +130,6 @@ func ExamplePlan() {
 		return
 	}
 	result, err := client.NetworkLists.Apply(ctx, &approved, webdelivery.ApplyOptions{}) // ErrPlanStale if the list has changed
-
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -24,13 +24,13 @@ type unlimited struct{}
 func (unlimited) Wait(context.Context) error { return nil }
 
 // answered is a client without a network: it gives each request to the function, and does not retry.
-func answered(t testing.TB, answer func(*http.Request) *http.Response, options ...webdelivery.Option) *webdelivery.Client {
+func answered(t testing.TB, answer func(*http.Request) *http.Response) *webdelivery.Client {
 	t.Helper()
 	transport := roundTripper(func(r *http.Request) (*http.Response, error) { return answer(r), nil })
-	client, err := webdelivery.NewClient("https://api.example.com", customer, webdelivery.BasicAuth(username, password), append(options,
+	client, err := webdelivery.NewClient("https://api.example.com", customer, webdelivery.BasicAuth(username, password),
 		webdelivery.WithHTTPClient(&http.Client{Transport: transport}),
 		webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1}),
-		webdelivery.WithPurgeLimiter(unlimited{}))...)
+		webdelivery.WithPurgeLimiter(unlimited{}))
 	require.NoError(t, err)
 	return client
 }
@@ -43,9 +43,9 @@ func response(status int, body []byte) *http.Response {
 }
 
 // always is a client that gets a 200 with the same body for every request.
-func always(t testing.TB, body []byte, options ...webdelivery.Option) *webdelivery.Client {
+func always(t testing.TB, body []byte) *webdelivery.Client {
 	t.Helper()
-	return answered(t, func(*http.Request) *http.Response { return response(http.StatusOK, body) }, options...)
+	return answered(t, func(*http.Request) *http.Response { return response(http.StatusOK, body) })
 }
 
 // plainly reads JSON into maps, slices and json.Number. It returns false if an object has a name twice, in any letter

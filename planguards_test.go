@@ -100,7 +100,10 @@ func TestGuardsOfAdditions(t *testing.T) {
 		{"two, and two may be", addresses(2), options{MaxAdd: 2}, "", nil},
 		{"two of four, merged to one", []string{"198.51.100.0/25", "198.51.100.128/25"}, options{MaxAdd: 1, Aggregate: true}, "", nil},
 		{
-			"in a range that is never blocked", []string{"203.0.113.7"}, options{Never: office}, "Never",
+			"in a range that is never blocked",
+			[]string{"203.0.113.7"},
+			options{Never: office},
+			"Never",
 			[]string{"203.0.113.7 (desired[2]) would be added, but it overlaps 203.0.113.0/24; remove that from Never"},
 		},
 		{"around one", []string{"203.0.112.0/22"}, options{Never: office}, "Never", []string{"203.0.112.0/22 (desired[2])"}},

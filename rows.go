@@ -89,7 +89,8 @@ func (r Row) MarshalJSON() ([]byte, error) { return r.row.JSON(), nil }
 // is null.
 //
 // A text may be invalid, for example in a path that an attacker chose. It may hold bytes that are not UTF-8, or half
-// of a surrogate pair. U+FFFD replaces each such byte and each such half, as in encoding/json. Raw returns the original bytes.
+// of a surrogate pair. U+FFFD replaces each such byte and each such half, as in encoding/json. Raw returns the original
+// bytes.
 type Value struct{ value rowjson.Value }
 
 // Raw returns the JSON of the value exactly as the response has it, perhaps not in UTF-8. To write the value, use

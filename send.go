@@ -84,7 +84,6 @@ type funnel struct {
 	maxBody   int64 // limit in bytes of a response that is read whole
 	dialect   Dialect
 	service   string // service and customer, with the host in its normal form
-
 }
 
 // response is the response to a call that succeeded.

@@ -121,7 +121,7 @@ func TestTroubleIsOneLine(t *testing.T) {
 }
 
 // Without settings the doctor examines a fake service.
-func TestWithoutSettings(t *testing.T) {
+func TestWithoutSettings(t *testing.T) { //nolint:paralleltest // it sets environment variables
 	for _, name := range program.Variables {
 		t.Setenv(name, "")
 	}

@@ -39,7 +39,8 @@ func (j *job) connect(ctx context.Context) ([]webdelivery.Option, error) {
 func (j *job) queue(client *webdelivery.Client) (interface {
 	Purge(ctx context.Context, uris ...webdelivery.PurgeURI) (*webdelivery.PurgeReceipt, error)
 	Close(ctx context.Context) error
-}, error) {
+}, error,
+) {
 	if j.rdb != nil {
 		return redisqueue.New(j.rdb, client, redisqueue.Options{Action: j.action})
 	}

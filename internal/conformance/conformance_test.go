@@ -19,8 +19,8 @@ func TestService(t *testing.T) {
 	service, err := conformance.NewService(target)
 	require.NoError(t, err)
 
-	for _, rule := range conformance.Rules() {
-		t.Run(rule.Section+"/"+rule.Text, func(t *testing.T) { // not parallel, because they change the same service
+	for _, rule := range conformance.Rules() { //nolint:paralleltest // the rules change the same service
+		t.Run(rule.Section+"/"+rule.Text, func(t *testing.T) {
 			tell(t, service.Try(t.Context(), rule))
 		})
 	}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/big"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -108,10 +109,8 @@ func (a Additions) Refused(added []Entry, place func(i int) string) iter.Seq2[st
 			if ok && v4 && bits < a.WidestIPv4 {
 				ok = yield("WidestIPv4", name(i)+tooWide(but, "IPv4", a.WidestIPv4, bits))
 			}
-			for at := 0; at < len(a.Never) && ok; at++ {
-				if Overlap(p, a.Never[at]) {
-					ok = yield("Never", fmt.Sprintf("%s would be added, but it overlaps %s; remove that from Never to allow it", name(i), a.Never[at]))
-				}
+			if at := slices.IndexFunc(a.Never, func(n netip.Prefix) bool { return Overlap(p, n) }); ok && at >= 0 {
+				ok = yield("Never", fmt.Sprintf("%s would be added, but it overlaps %s; remove that from Never to allow it", name(i), a.Never[at]))
 			}
 		}
 	}

@@ -5,7 +5,6 @@ type Config struct {
 	Limit    Limit    // of one row, and of everything except the rows together
 	Redactor Redactor // for the errors of a [Target]
 	Query    any      // a pointer into which the member query is decoded, as far as it fits; nil: not decoded
-
 }
 
 // Limit is a number of bytes, and the error for more of them.

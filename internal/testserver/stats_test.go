@@ -87,9 +87,9 @@ func sample() []testserver.Event {
 	}
 }
 
-func startWithSample(t *testing.T, cfg testserver.Config) fake {
+func startWithSample(t *testing.T) fake {
 	t.Helper()
-	f := start(t, cfg)
+	f := start(t, testserver.Config{})
 	all := sample()
 	f.AddEvents(all[:3]...)
 	f.AddEvents(all[3:]...)
@@ -209,7 +209,7 @@ func TestSection24BrokenText(t *testing.T) {
 // Sections 2.4 and 2.5: every dimension of every event; absent values are null.
 func TestSection25Dimensions(t *testing.T) {
 	t.Parallel()
-	f := startWithSample(t, testserver.Config{})
+	f := startWithSample(t)
 	names := "event_timestamp_ms,event_severity,event_type,event_action,client_connection_remote_ip,client_ip,client_browser," +
 		"client_country_code,client_asn,rule_id,domain,property,waf_action,request_path"
 	got := f.result(events, "dimensions", names)

@@ -4,14 +4,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-
-	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
 // Section 4.2: filters have the operators == and !=, combined with OR (the comma) or AND (the semicolon), never both.
 func TestSection42Filters(t *testing.T) {
 	t.Parallel()
-	f := startWithSample(t, testserver.Config{})
+	f := startWithSample(t)
 	for filters, total := range map[string]int{ // -1: refused
 		"event_action==WARN":                                    3,
 		"event_action!=WARN":                                    4,
@@ -79,7 +77,7 @@ func TestSection42Filters(t *testing.T) {
 // be sorted.
 func TestSection42SortBy(t *testing.T) {
 	t.Parallel()
-	f := startWithSample(t, testserver.Config{})
+	f := startWithSample(t)
 	for sortby, rows := range map[string]string{
 		"":                                   `"ERROR" "CRITICAL" "WARNING" "NOTICE" null "NOTICE" null`,
 		"event_timestamp_ms":                 `"ERROR" "CRITICAL" "WARNING" "NOTICE" null "NOTICE" null`,
@@ -113,7 +111,7 @@ func TestSection42SortBy(t *testing.T) {
 // Numbers sort by size. All other values, also addresses, sort like their strings in rows.
 func TestSection42SortOfTypes(t *testing.T) {
 	t.Parallel()
-	f := startWithSample(t, testserver.Config{})
+	f := startWithSample(t)
 	got := f.result(events, "dimensions", "client_asn", "sortby", "client_asn")
 	assert.Equal(t, `null null 64496 64496 64498 64498 9007199254740993`, second(t, got))
 	got = f.result(events, "dimensions", "client_ip", "sortby", "-client_ip")

@@ -36,7 +36,7 @@ func second(t *testing.T, r result) string {
 // Section 4.3: which events belong to which family, and how they are counted.
 func TestSection43Families(t *testing.T) {
 	t.Parallel()
-	f := startWithSample(t, testserver.Config{})
+	f := startWithSample(t)
 	for _, tc := range []struct{ family, dimensions, rows string }{
 		{waf, "event_severity", `[["CRITICAL",1],["ERROR",1],["WARNING",1]]`},
 		{waf, "event_timestamp_ms,waf_action", `[["2026-11-19T00:00:00.000","WARN",1],["2026-11-20T00:00:00.000","BLOCK",1],["2026-11-20T00:00:00.000","WARN",1]]`},
