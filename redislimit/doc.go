@@ -13,10 +13,10 @@
 //
 //	~webdelivery:purge:* +evalsha +eval +get +set +pttl +pexpire +hello +ping
 //
-// Of all purges of the customer, at most two arrive within any second, as the service demands ([section 8]), while Redis
-// keeps its data, its clock runs forward, and a purge arrives within 5 s of being written. After a loss of data (a restart,
-// a failover) or a jump of the clock, two purges too many may leave. The service refuses them, and the clients send them
-// again.
+// Of all purges of the customer, at most two arrive within any second, as the service demands ([section 8]), while
+// Redis keeps its data, its clock runs forward, and a purge arrives within 5 s of being written. After a loss of data
+// (a restart, a failover) or a jump of the clock, two purges too many may leave. The service refuses them, and the
+// clients send them again.
 //
 // The limit is kept in two slots, keys with a time to live. A purge takes a slot before it leaves, and the slot is free
 // 1.05 s after the purge has arrived. Of any three purges, two share a slot. If a process dies with a permit, its slot is
