@@ -17,7 +17,7 @@ import (
 type Auth struct {
 	mode     authMode
 	username string // of always
-	constant bool   // the pair never changes
+	wrong    error  // what is wrong with a pair that never changes
 	pair     func(context.Context) (username, password string, err error)
 	token    redact.Secret
 }
@@ -64,7 +64,7 @@ func SessionAuthFunc(pair func(ctx context.Context) (username, password string, 
 }
 
 func always(mode authMode, username, password string) Auth {
-	return Auth{mode: mode, username: username, constant: true, pair: func(context.Context) (string, string, error) {
+	return Auth{mode: mode, username: username, wrong: checkPair(username, password), pair: func(context.Context) (string, string, error) {
 		return username, password, nil
 	}}
 }
@@ -93,28 +93,31 @@ func (a Auth) validate() error {
 		return nil
 	case a.pair == nil:
 		return invalid("auth", "its function is nil")
-	case a.constant:
-		_, _, err := a.ask(context.Background())
-		return err
 	}
-	return nil
+	return a.wrong
 }
 
 // ask returns the pair for one attempt.
 func (a Auth) ask(ctx context.Context) (username string, secret redact.Secret, err error) {
 	username, password, err := a.pair(ctx)
-	switch {
-	case err != nil:
-	case username == "":
-		err = invalid("user name", "is empty")
-	case strings.Contains(username, ":"):
-		err = invalid("user name", "contains a colon, which Basic authentication cannot carry")
-	case password == "":
-		err = invalid("password", "is empty")
-	case strings.IndexFunc(username+password, address.IsControl) >= 0:
-		err = invalid("user name and password", "contain a control character; remove it")
+	if err == nil {
+		err = checkPair(username, password)
 	}
 	return username, redact.New(password), err
+}
+
+func checkPair(username, password string) error {
+	switch {
+	case username == "":
+		return invalid("user name", "is empty")
+	case strings.Contains(username, ":"):
+		return invalid("user name", "contains a colon, which Basic authentication cannot carry")
+	case password == "":
+		return invalid("password", "is empty")
+	case strings.IndexFunc(username+password, address.IsControl) >= 0:
+		return invalid("user name and password", "contain a control character; remove it")
+	}
+	return nil
 }
 
 // credentials converts a for transport, which calls logIn to create a session.

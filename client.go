@@ -117,13 +117,18 @@ func NewClientFromEnv(options ...Option) (*Client, error) {
 	}
 	auth := always(mode, username, password)
 	if file != "" {
-		auth = Auth{mode: mode, pair: func(context.Context) (string, string, error) {
+		read := func() (string, error) {
 			text, err := os.ReadFile(file) //nolint:gosec // G304: who sets the variable chooses the file
-			return username, strings.TrimRight(string(text), "\r\n"), err
-		}}
-		if _, _, err := auth.ask(context.Background()); err != nil {
+			return strings.TrimRight(string(text), "\r\n"), err
+		}
+		first, err := read()
+		if err = cmp.Or(err, checkPair(username, first)); err != nil {
 			return nil, invalid("WEBDELIVERY_PASSWORD_FILE", "%v", err)
 		}
+		auth = Auth{mode: mode, pair: func(context.Context) (string, string, error) {
+			password, err := read()
+			return username, password, err
+		}}
 	}
 	dialect, err := dialectOf(os.Getenv("WEBDELIVERY_DIALECT"))
 	if err != nil {

@@ -88,7 +88,7 @@ func (q *Queue) request() {
 		defer close(ended)
 		take := func(context.Context) (calls [][]webdelivery.PurgeURI, err error) {
 			defer begun()
-			entries, err = q.take()
+			entries, err = q.take() //nolint:contextcheck // what is taken is settled, even if the request is over
 			for _, e := range entries {
 				calls = append(calls, e.uris)
 			}

@@ -107,7 +107,7 @@ func (q *Queue) fetch(ctx context.Context, count int) (found []entry, err error)
 			continue
 		}
 		unreadable := failed(nil, errors.New("redisqueue: unreadable call in Redis"), webdelivery.OutcomeUnknown)
-		q.all.Go(func() { q.store([]decided{{e, result{err: unreadable}}}) })
+		q.all.Go(func() { q.store([]decided{{e, result{err: unreadable}}}) }) //nolint:contextcheck // an outcome is stored in any case
 	}
 	return found, nil
 }

@@ -41,7 +41,7 @@ func startRedis(t *testing.T) string {
 		t.Skip("redis-server is not on PATH")
 	}
 	address := freeAddress(t)
-	server := exec.CommandContext(t.Context(), "redis-server", "--bind", "127.0.0.1", "--save", "", "--port", strconv.Itoa(address.Port)) //nolint:gosec // a number
+	server := exec.CommandContext(t.Context(), "redis-server", "--bind", "127.0.0.1", "--save", "", "--port", strconv.Itoa(address.Port))
 	log, err := server.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, server.Start())

@@ -40,7 +40,7 @@ func run(ctx context.Context, args []string, s program.Streams) error {
 	if timeout == 0 {
 		return program.Misused("-timeout must be above 0s")
 	}
-	client, stop, err := connect(s.Out) //nolint:contextcheck // NewClientFromEnv reads a file once, without a context
+	client, stop, err := connect(s.Out)
 	if err != nil {
 		return err
 	}
