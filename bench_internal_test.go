@@ -26,11 +26,11 @@ func BenchmarkComparePlan(b *testing.B) {
 		b.Run(fmt.Sprintf("aggregate=%t", aggregated), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				wanted, err := readDesired(b.Context(), desired, aggregated, maxListEntries)
+				wanted, err := readDesired(b.Context(), desired, aggregated, MaxListEntries)
 				require.NoError(b, err)
 				held := readEntries(entries)
 				changes := wanted.Compare(held)
-				new(Plan).order(changes, lists.Limits{List: maxListEntries, Call: maxCallEntries})
+				new(Plan).order(changes, lists.Limits{List: MaxListEntries, Call: MaxUpdateEntries})
 				lists.Fingerprint("IP", held)
 			}
 		})

@@ -72,7 +72,7 @@ func NewClient(baseURL, customer string, auth Auth, options ...Option) (*Client,
 	f.secrets = f.transport.Secrets()
 	tasks := &TasksService{f}
 	return &Client{
-		Tasks: tasks, Purge: &PurgeService{f}, Stats: newStatsService(f), NetworkLists: &NetworkListsService{f, tasks, lists.Limits{List: maxListEntries, Call: maxCallEntries}},
+		Tasks: tasks, Purge: &PurgeService{f}, Stats: newStatsService(f), NetworkLists: &NetworkListsService{f, tasks, lists.Limits{List: MaxListEntries, Call: MaxUpdateEntries}},
 		Sessions: sessions, funnel: f, limiter: limiter,
 	}, nil
 }

@@ -43,12 +43,6 @@ const (
 	ListTypeGEO NetworkListType = "GEO"
 )
 
-// Limits of network lists. (Service document, section 8.)
-const (
-	maxListEntries = 50_000
-	maxCallEntries = 5_000
-)
-
 // NetworkList is a named list. Times are in UTC. (Service document, [section 2.6].)
 //
 // [section 2.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#26-network-list

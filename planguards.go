@@ -66,7 +66,7 @@ func (o *PlanOptions) normalize() error {
 			p.add(fmt.Sprintf("Never[%d]", i), "is no valid range; parse it with netip.ParsePrefix")
 		}
 	}
-	o.MaxAdd = cmp.Or(o.MaxAdd, maxListEntries)
+	o.MaxAdd = cmp.Or(o.MaxAdd, MaxListEntries)
 	o.WidestIPv4 = cmp.Or(o.WidestIPv4, 8)
 	o.WidestIPv6 = cmp.Or(o.WidestIPv6, 19)
 	return p.err()

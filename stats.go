@@ -71,7 +71,7 @@ func newStatsService(f *funnel) *StatsService {
 func (s *StatsService) WAFTopK(category WAFCategory) *AggregatedFamily[WAFTopKQuery] {
 	dimension, known := wafCategories[category]
 	family := aggregated[WAFTopKQuery](s.funnel, statsRules{
-		path: "/stats/security/waf/topk/" + string(category), noLimit: true, aggregated: true, top: 20, dimension: dimension,
+		path: "/stats/security/waf/topk/" + string(category), noLimit: true, aggregated: true, top: WAFTopKRows, dimension: dimension,
 	})
 	if !known {
 		family.refused = invalid("category", "%q is not one of the WAF top-K", string(category))
@@ -84,7 +84,7 @@ func (s *StatsService) WAFTopK(category WAFCategory) *AggregatedFamily[WAFTopKQu
 func (s *StatsService) TrafficShapingTopK(category ShapingCategory) *AggregatedFamily[ShapingTopKQuery] {
 	dimension, known := shapingCategories[category]
 	family := aggregated[ShapingTopKQuery](s.funnel, statsRules{
-		path: "/stats/security/trafficshaping/topk/" + string(category), aggregated: true, top: 1000, dimension: dimension,
+		path: "/stats/security/trafficshaping/topk/" + string(category), aggregated: true, top: TrafficShapingTopKRows, dimension: dimension,
 	})
 	if !known {
 		family.refused = invalid("category", "%q is not one of the traffic shaping top-K", string(category))

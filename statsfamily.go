@@ -60,15 +60,12 @@ func (f *statsRules) withHeadroom(total int64) int64 {
 // most is how many rows a response can have.
 func (f *statsRules) most() int64 { return cmp.Or(f.top, math.MaxInt64) }
 
-// defaultLimit is the limit of the service if a request has none.
-const defaultLimit = 10
-
 // complete reports whether no row is missing: got must reach total, or less if the limit or the size of a top-K is
 // lower. With all, got must also stay below the limit: if the response is full, more rows may match than total says.
 func (f *statsRules) complete(got, total, limit int64, all bool) bool {
 	want := total
 	if !all && !f.noLimit {
-		want = min(want, cmp.Or(limit, defaultLimit))
+		want = min(want, cmp.Or(limit, DefaultResultRows))
 	}
 	full := all && limit < f.most() && got == limit
 	return !full && got >= min(want, f.most())

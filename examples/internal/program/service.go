@@ -4,29 +4,34 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
 // Settings is the part of a program's help that says how to choose the service.
-const Settings = `Set WEBDELIVERY_BASE_URL, WEBDELIVERY_CUSTOMER, WEBDELIVERY_USERNAME and WEBDELIVERY_PASSWORD to use a service.
-WEBDELIVERY_AUTH=session logs in; without it, each request carries the password. If none of the first four is set, the
-program starts a fake service of its own.`
+const Settings = `Set WEBDELIVERY_BASE_URL, WEBDELIVERY_CUSTOMER, WEBDELIVERY_USERNAME and WEBDELIVERY_PASSWORD (or
+WEBDELIVERY_PASSWORD_FILE) to use a service. WEBDELIVERY_AUTH=session logs in; without it, each request carries the
+password. WEBDELIVERY_DIALECT holds what "doctor" found out. If none of the first five is set, the program starts a fake
+service of its own.`
 
-// Variables are the environment variables that a service needs.
-var Variables = []string{"WEBDELIVERY_BASE_URL", "WEBDELIVERY_CUSTOMER", "WEBDELIVERY_USERNAME", "WEBDELIVERY_PASSWORD"}
+// Variables are the environment variables that name a service.
+var Variables = []string{
+	"WEBDELIVERY_BASE_URL", "WEBDELIVERY_CUSTOMER", "WEBDELIVERY_USERNAME", "WEBDELIVERY_PASSWORD", "WEBDELIVERY_PASSWORD_FILE",
+}
 
 // Configured reports whether any of the Variables is set. If only some are set, that is a mistake. If programs then
 // used the fake service, a pipeline that lacks one variable would pass and change nothing real.
 func Configured() bool {
-	return len(missing()) < len(Variables)
+	return slices.ContainsFunc(Variables, func(name string) bool { return os.Getenv(name) != "" })
 }
 
-// missing returns the Variables that are not set.
+// missing returns the variables that a service needs and that are not set. A file may hold the password.
 func missing() (names []string) {
-	for _, name := range Variables {
-		if os.Getenv(name) == "" {
+	file := os.Getenv("WEBDELIVERY_PASSWORD_FILE") != ""
+	for _, name := range Variables[:4] {
+		if os.Getenv(name) == "" && (name != "WEBDELIVERY_PASSWORD" || !file) {
 			names = append(names, name)
 		}
 	}
