@@ -84,10 +84,10 @@ tidy:
 vuln:
 	tools/vuln.sh . $(MODULES)
 
-# Every module and its tests compile on every platform that differs.
+# What users build compiles on every platform that differs.
 platforms:
-	for p in $(PLATFORMS); do for m in . $(MODULES) $(OTHERS) tools; do \
-		echo "$$p $$m"; (cd $$m && GOOS=$${p%/*} GOARCH=$${p#*/} go vet ./...) || exit 1; done; done
+	for p in $(PLATFORMS); do for m in . $(MODULES); do \
+		echo "$$p $$m"; (cd $$m && GOOS=$${p%/*} GOARCH=$${p#*/} go build ./...) || exit 1; done; done
 
 # The public surface as a text, one line for each name. A change of it is seen, and meant.
 api:
