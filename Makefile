@@ -50,16 +50,14 @@ all: lint test
 
 ci: lint tidy vuln platforms api-check test bench-allocs fuzz
 
-# Every test runs with the race detector, those that are large in a smaller size (-short); and in full size without it,
-# which gives the coverage as well. What a user imports is also tested where an int has 32 bits.
+# Every test runs once, with the race detector. What depends on the width of an int is also tested where it has 32 bits.
 test:
-	go test -race -short -timeout 20m ./...
-	go test -coverpkg=$(shell echo $(PACKAGES) $(ROOMS) | tr ' ' ,) -coverprofile=cover.out ./...
+	go test -race -timeout 20m -coverpkg=$(shell echo $(PACKAGES) $(ROOMS) | tr ' ' ,) -coverprofile=cover.out ./...
 	@go tool cover -func=cover.out | awk -v least=$(COVERAGE) '/^total:/ { print "coverage: " $$3 ", at least " least "%"; \
 		if ($$3 + 0 < least) exit 1 }'
-	GOARCH=386 go test -short . ./filters $(ROOMS)
+	GOARCH=386 go test ./filters ./internal/rowjson ./internal/wire
 	for m in tools $(PLAIN); do (cd $$m && go vet ./... && go test ./...) || exit 1; done
-	for m in $(filter-out $(PLAIN),$(MODULES) $(OTHERS)); do (cd $$m && go vet ./... && go test -race -short ./...) || exit 1; done
+	for m in $(filter-out $(PLAIN),$(MODULES) $(OTHERS)); do (cd $$m && go vet ./... && go test -race ./...) || exit 1; done
 	GOWORK=$(CURDIR)/go.work go vet $(addprefix ./,$(dir $(wildcard examples/*/main.go)))
 
 # A fleet of real processes in full size: a minute of load, and ten processes killed. make test does it in a smaller size.

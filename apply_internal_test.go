@@ -241,14 +241,11 @@ func newListService(t *testing.T, seed uint64) (*listService, *Client, []string)
 
 // With Wait, no address that is protected before and after goes out of effect in between, unless the plan says so,
 // whatever requests and responses are lost. After a failed Apply and the end of its tasks, planning and applying again
-// ends with the desired entries. In short mode the test makes 300 Applies, otherwise 10,000.
+// ends with the desired entries.
 func TestApplyWithLostResponses(t *testing.T) {
 	t.Parallel()
 	const shards = 4
-	applies := 10_000
-	if testing.Short() {
-		applies = 300
-	}
+	const applies = 300
 	for shard := range uint64(shards) {
 		t.Run(fmt.Sprint(shard), func(t *testing.T) {
 			t.Parallel()

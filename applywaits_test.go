@@ -78,16 +78,15 @@ func TestApplyWaitsNoLongerInAll(t *testing.T) {
 // In a full list with Wait, a removal makes room only when its task has ended.
 func TestApplyAwaitsRoom(t *testing.T) {
 	t.Parallel()
-	full(t)
-	all := addresses(50_001)
+	all := addresses(501)
 	s := setup{server: testserver.Config{DeployDuration: time.Minute}}
-	withList(t, s, all[:50_000], func(f *fixture) {
-		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, all[1:], webdelivery.PlanOptions{})
+	withList(t, s, all[:500], func(f *fixture) {
+		plan, err := watch(f).NetworkLists.Plan(f.Context(), listID, all[1:], webdelivery.PlanOptions{})
 		require.NoError(f, err)
 		assert.Zero(f, plan.UncoveredDuringApply)
 		began := time.Now()
 		var added time.Duration
-		_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true}, webdelivery.PollEvery(time.Second),
+		_, err = watch(f).NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true}, webdelivery.PollEvery(time.Second),
 			webdelivery.OnProgress(func(p webdelivery.Progress) {
 				if p.Status == "adding" {
 					added = time.Since(began)
@@ -190,21 +189,20 @@ func TestAStalePlanSaysWhoChangedTheList(t *testing.T) {
 // their range is in the list. No address is uncovered at any time.
 func TestAFullListIsMergedWithoutAGap(t *testing.T) {
 	t.Parallel()
-	full(t)
-	all := addresses(50_000) // the first 200 are 100 ranges of two
+	all := addresses(500) // the first 80 are 40 ranges of two
 	withList(t, setup{}, all, func(f *fixture) {
-		desired := slices.Clone(all[200:49_999])
-		for i := range 100 {
+		desired := slices.Clone(all[80:499])
+		for i := range 40 {
 			desired = append(desired, fmt.Sprintf("198.18.0.%d/31", 2*i))
 		}
-		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, desired, webdelivery.PlanOptions{})
+		plan, err := watch(f).NetworkLists.Plan(f.Context(), listID, desired, webdelivery.PlanOptions{})
 		require.NoError(f, err)
 		assert.Zero(f, plan.UncoveredDuringApply)
-		assert.Equal(f, 50_000, plan.PeakSize)
-		assert.Less(f, plan.Requests, 201+100, "several in parallel, as soon as there is room")
+		assert.Equal(f, 500, plan.PeakSize)
+		assert.Less(f, plan.Requests, 81+40, "several in parallel, as soon as there is room")
 
 		must := map[string]string{} // the range that covers an address after its removal
-		for i, text := range all[:200] {
+		for i, text := range all[:80] {
 			must[text] = fmt.Sprintf("198.18.0.%d/31", i&^1)
 		}
 		client := f.newClient(f.srv.URL(), setup{options: []webdelivery.Option{webdelivery.WithHTTPClient(&http.Client{
@@ -216,14 +214,14 @@ func TestAFullListIsMergedWithoutAGap(t *testing.T) {
 					for _, text := range entries {
 						has[text] = true
 					}
-					assert.LessOrEqual(f, len(entries), 50_000)
+					assert.LessOrEqual(f, len(entries), 500)
 					for text, covering := range must {
 						assert.True(f, has[text] || has[covering], "%s is uncovered", text)
 					}
 				}
 				return resp, err
 			}),
-		})}})
+		})}}).Limited(500, 50)
 		_, err = client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
 		require.NoError(f, err)
 	})

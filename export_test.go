@@ -208,10 +208,7 @@ func namesOf(events []anEvent) []string {
 // and restarted with a stored cursor. Still the export yields each row exactly once.
 func TestAnExportHasEachRowOnce(t *testing.T) {
 	t.Parallel()
-	seconds, perSecond := 3000, 100
-	if testing.Short() {
-		seconds = 300
-	}
+	const seconds, perSecond = 300, 100
 	inExport(t, eventsOf(seconds, perSecond), func(e *anExport) {
 		e.service.pieces = seconds * perSecond / 30
 		var stored []byte

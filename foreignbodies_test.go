@@ -18,7 +18,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
-	"github.com/webdelivery/webdelivery-go/internal/operations"
 )
 
 // foreignBody is the body of a 200 in place of the requested one.
@@ -219,7 +218,8 @@ func runAlone(t *testing.T, op step, service http.RoundTripper) (err error) {
 // If a body is not the requested one, a method that reads returns an error. It never returns nil without a result, it
 // never runs for ever, and its error never matches ErrInvalid. The methods are those of internal/operations, whose
 // tests name any that is missing. Each method meets the body in its first response and, if it reads more than once,
-// in a later one.
+// in its second. An envelope that rejects is an error like the same status, however long it is, and reads are retried as
+// they are after the status.
 func TestForeignBodies(t *testing.T) {
 	t.Parallel()
 	bodies := foreignBodies()
@@ -227,7 +227,7 @@ func TestForeignBodies(t *testing.T) {
 		t.Run(fmt.Sprint(i, " ", op), func(t *testing.T) {
 			t.Parallel()
 			met := false
-			for honest := range 3 {
+			for honest := range 2 {
 				for _, body := range bodies {
 					service := &foreignService{method: op.Name, honest: honest, body: body}
 					err := service.run(t, op)
@@ -245,7 +245,7 @@ func TestForeignBodies(t *testing.T) {
 					if late && op.Shared { // a caller who leaves a queue gets no error of its polls
 						continue
 					}
-					checkForeign(t, where, service, err)
+					checkForeign(t, where, op, service, err)
 				}
 			}
 			if op.Method == http.MethodGet || op.Before > 0 {
@@ -255,7 +255,7 @@ func TestForeignBodies(t *testing.T) {
 	}
 }
 
-func checkForeign(t *testing.T, where string, s *foreignService, err error) {
+func checkForeign(t *testing.T, where string, op step, s *foreignService, err error) {
 	t.Helper()
 	var refused *webdelivery.Error
 	switch {
@@ -266,44 +266,15 @@ func checkForeign(t *testing.T, where string, s *foreignService, err error) {
 		if assert.ErrorAs(t, err, &refused, where) {
 			assert.Equal(t, s.body.envelope, refused.Code, where)
 			assert.Equal(t, s.body.envelope == 503, errors.Is(err, webdelivery.ErrServer), where)
+			assert.LessOrEqual(t, len(refused.Body), 64<<10)
+			if s.reads > 0 && s.honest == 0 && !op.Polls && op.Name != "NetworkLists.Apply" {
+				assert.Equal(t, map[int]int{503: 4, 400: 1}[s.body.envelope], refused.Attempts, where)
+			}
 		}
 	case s.body.cut:
 		assert.ErrorIs(t, err, io.ErrUnexpectedEOF, where)
 	default:
 		assert.ErrorIs(t, err, webdelivery.ErrBadReply, where)
-	}
-}
-
-// An envelope that rejects is an error like the same status, however long it is and whatever the request. The client
-// retries reads, and streams of rows, as it would after the status.
-func TestLongEnvelopesAreRetriedAsTheStatusIs(t *testing.T) {
-	t.Parallel()
-	for _, body := range foreignBodies() {
-		if body.envelope == 0 {
-			continue
-		}
-		for i, op := range everyStep(time.Second) {
-			if op.Method == http.MethodHead || op.Kind == operations.LogsIn {
-				continue
-			}
-			t.Run(fmt.Sprint(body.name, " ", i, " ", op), func(t *testing.T) {
-				t.Parallel()
-				service := &foreignService{body: body}
-				err := service.run(t, op)
-				require.Error(t, err)
-				var refused *webdelivery.Error
-				if op.Shared && op.Polls && errors.Is(err, context.DeadlineExceeded) {
-					return // a caller who leaves a queue gets no error of its polls
-				}
-				require.ErrorAs(t, err, &refused)
-				assert.Equal(t, body.envelope, refused.Code)
-				assert.LessOrEqual(t, len(refused.Body), 64<<10)
-				if service.reads > 0 && !op.Polls && op.Name != "NetworkLists.Apply" {
-					want := map[int]int{503: 4, 400: 1}[body.envelope]
-					assert.Equal(t, want, refused.Attempts)
-				}
-			})
-		}
 	}
 }
 

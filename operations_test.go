@@ -144,7 +144,7 @@ type step struct {
 // at this interval, and not for ever.
 func everyStep(every time.Duration) []step {
 	var steps []step
-	for _, op := range operations.All() {
+	for _, op := range operations.Distinct() {
 		steps = append(steps, step{op, func(ctx context.Context, c *webdelivery.Client, show func(...any)) error {
 			if op.Polls { // for ever if the service never recovers
 				bounded, cancel := context.WithTimeout(ctx, 20*every+100*time.Millisecond)

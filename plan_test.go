@@ -69,15 +69,6 @@ func TestALongPlanIsShownInPart(t *testing.T) {
 	})
 }
 
-// full skips a test with a full list in short mode, which runs with the race detector. The test would take long, and
-// smaller lists show the same concurrency.
-func full(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("a full list takes long with the race detector")
-	}
-}
-
 // Plan returns an error in these cases, and changes nothing. They are too many removals, an empty feed, too many
 // entries, entries of another type, and invalid options. If the error does not depend on the list, it matches
 // ErrInvalid and nothing is sent; otherwise it is a PlanError.

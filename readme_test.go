@@ -30,9 +30,6 @@ func TestTheReadmeIsShort(t *testing.T) {
 // The program of the README has at most 25 lines, builds in a module of its own, and prints what the README says.
 func TestTheProgramOfTheReadme(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("builds a program")
-	}
 	found := regexp.MustCompile("(?s)```go\n(package main\n.*?)```\n+```\n(.*?)```").FindStringSubmatch(readPage(t, "README.md"))
 	require.NotNil(t, found, "a program, and then its output")
 	assert.LessOrEqual(t, strings.Count(found[1], "\n"), 25, "lines")

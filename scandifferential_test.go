@@ -25,10 +25,7 @@ import (
 // they come, and after the last one, as a caller may keep them. The last part of a subtest's name is its seed.
 func TestScanAgainstEncodingJSON(t *testing.T) {
 	t.Parallel()
-	seeds := 12
-	if testing.Short() {
-		seeds = 6
-	}
+	const seeds = 6
 	for _, shape := range scanShapes {
 		t.Run(shape.name, func(t *testing.T) {
 			t.Parallel()

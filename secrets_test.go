@@ -93,7 +93,7 @@ func echoes() []echoing {
 		{name: "out of patience", status: 200, timeout: 5 * time.Second, response: everyResponse{pending: true}},
 		{name: "values that do not fit", status: 200, rows: true},
 	}
-	for _, status := range []int{302, 400, 401, 403, 500} {
+	for _, status := range []int{302, 401, 500} {
 		all = append(all, echoing{name: fmt.Sprint(status), status: status})
 	}
 	return all
@@ -156,7 +156,8 @@ func TestNothingShowsASecret(t *testing.T) {
 // showSettings shows the parts that a client is created from.
 func (s *showcase) showSettings(f *fixture, settings setup, password string) {
 	s.show(settings.auth, f.client, settings.options, webdelivery.Dialect{}, webdelivery.RetryPolicy{}, webdelivery.Asc("hits"),
-		webdelivery.WAFByBrowser, webdelivery.ShapingByBrowser, webdelivery.OutcomeUnknown, webdelivery.ListTypeGEO, webdelivery.Permit{})
+		webdelivery.WAFByBrowser, webdelivery.ShapingByBrowser, webdelivery.OutcomeUnknown, webdelivery.ListTypeGEO, webdelivery.Permit{},
+		webdelivery.TrendsQuery{}, webdelivery.WAFTopKQuery{}, webdelivery.ShapingTopKQuery{})
 	for _, url := range []string{
 		"https://alice:" + password + "@api.example.com", "alice:" + password + "@api.example.com", "https://api.example.com?password=" + password,
 		"https://" + password + "\x7f", "https://api.example.com#" + password,

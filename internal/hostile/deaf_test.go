@@ -53,7 +53,7 @@ func TestAConnectionThatIsNotRead(t *testing.T) {
 	ends(bounded(t), t, func() {
 		written := make(chan error, 1)
 		query := webdelivery.EventsQuery{
-			Dimensions: []string{"a"}, Start: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), End: time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC),
+			Dimensions: []string{"a"}, Start: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), End: time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC), Limit: 1000,
 		}
 		rows := 0
 		for _, err := range c.Stats.Events.All(ctx, query) {

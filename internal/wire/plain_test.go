@@ -73,15 +73,11 @@ func TestPlainForms(t *testing.T) {
 	}
 }
 
-// Every day of the calendar is counted as the library counts it.
-func TestPlainTimestampsOfEveryDay(t *testing.T) {
+// The days of the calendar are counted as the library counts them.
+func TestPlainTimestampsOfTheCalendar(t *testing.T) {
 	t.Parallel()
-	step := 1
-	if testing.Short() { // with the race detector
-		step = 13
-	}
 	var known wire.Date
-	for at := time.Date(0, 1, 1, 12, 34, 56, 0, time.UTC); at.Year() < 10000; at = at.AddDate(0, 0, step) {
+	for at := time.Date(0, 1, 1, 12, 34, 56, 0, time.UTC); at.Year() < 10000; at = at.AddDate(0, 0, 13) {
 		got, ok := wire.PlainTimestamp(at.AppendFormat(nil, "2006-01-02T15:04:05"), &known)
 		if !ok || got != at {
 			t.Fatal(at, got, ok)
