@@ -53,7 +53,9 @@ func (f *Finder) Text(text string, most int) string {
 	for _, secret := range f.compiled() {
 		text = secret.ReplaceAllLiteralString(text, Mark)
 	}
-	text = userinfo().ReplaceAllString(text, "${1}"+Mark+"@")
+	if strings.Contains(text, "@") { // most have none, and the expression is slow
+		text = userinfo().ReplaceAllString(text, "${1}"+Mark+"@")
+	}
 	if cut {
 		text = text[:max(0, len(text)-Margin)]
 	}

@@ -164,7 +164,7 @@ func (w *world) export(t *testing.T, p *resume.Position, end time.Time) (reporte
 // rows arrive during the runs, one may be reported and come later.
 func TestNineDays(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(240) {
+	for seed := range uint64(60) {
 		w, p := newWorld(seed), &resume.Position{}
 		if w.start = second; seed%3 == 0 {
 			w.start = second.Add(12 * time.Hour) // midnight
