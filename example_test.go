@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -42,6 +43,34 @@ func ExampleNewClient() {
 
 	fmt.Println(client != nil, err)
 	// Output: true <nil>
+}
+
+// A secret manager rotates the password. A real function caches it for a while: the client asks before every attempt.
+func ExampleBasicAuthFunc() {
+	rotated := []string{"yesterdays-password", "correct-horse-battery"}
+	fetch := func(context.Context) (string, error) { // from the secret manager
+		password := rotated[0]
+		rotated = rotated[min(1, len(rotated)-1):]
+		return password, nil
+	}
+	service := testserver.New(testserver.Config{})
+	defer func() { _ = service.Close() }()
+	url, err := service.ListenTCP()
+	if err != nil {
+		panic(err)
+	}
+	service.AddTask(testserver.TaskSpec{ID: "task-1"})
+
+	client, err := webdelivery.NewClient(url, "acme", webdelivery.BasicAuthFunc(func(ctx context.Context) (string, string, error) {
+		password, err := fetch(ctx)
+		return "alice", password, err
+	}))
+	if err != nil {
+		log.Fatal(err)
+	}
+	task, err := client.Tasks.Get(context.Background(), "task-1") // refused with the old password, sent again with the new one
+	fmt.Println(task.ID, err)
+	// Output: task-1 <nil>
 }
 
 func ExampleWithPurgeLimiter() {

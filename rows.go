@@ -103,7 +103,8 @@ func (v Value) MarshalJSON() ([]byte, error) { return v.value.JSON(), nil }
 // IsNull reports whether the value is null.
 func (v Value) IsNull() bool { return v.value.IsNull() }
 
-// String returns the text of a text value in UTF-8, the digits of a number, "true", "false", or "" for null.
+// String returns the text of a text value in UTF-8, the digits of a number, "true", "false", or "" for null. A timestamp
+// comes as the service sends it: UTC, without a zone designator.
 func (v Value) String() string { return v.value.String() }
 
 // Int64 returns a whole number, which may be in quotes. It must be written as in JSON, without a plus sign and

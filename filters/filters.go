@@ -93,7 +93,11 @@ func join(separator byte, filters []Filter) Expr {
 	texts := make([]string, len(filters))
 	for i, f := range filters {
 		texts[i] = f.String()
-		if problem := f.problem(); l.problem.Reason == "" && problem != "" {
+		problem := f.problem()
+		if problem == "" && i < len(filters)-1 && strings.HasSuffix(f.Value, `\`) {
+			problem = "the value ends in a backslash, which would escape the separator before the next filter; put this filter last"
+		}
+		if l.problem.Reason == "" && problem != "" {
 			l.problem = InvalidError{Filter: f, Reason: problem}
 		}
 	}
@@ -140,8 +144,8 @@ func (f Filter) Filters() []Filter { return []Filter{f} }
 // Validate returns an [*InvalidError] if the filter cannot be sent:
 //   - The dimension is empty, or contains white space or one of the characters = ! , ;
 //   - The operator is neither [Equal] nor [NotEqual].
-//   - The value has a backslash before a comma, before a semicolon or at the end. The service would read it as an escape
-//     (open point 17).
+//   - The value has a backslash before a comma or a semicolon, which the service would read as an escape (open point 17).
+//     A backslash at the end of the value is only refused by And and Or, before another filter: put that filter last.
 func (f Filter) Validate() error {
 	if problem := f.problem(); problem != "" {
 		return &InvalidError{f, problem}
@@ -157,8 +161,8 @@ func (f Filter) problem() string {
 		return "the dimension contains white space or one of the characters = ! , ;"
 	case f.Operator != Equal && f.Operator != NotEqual:
 		return "the operator is neither == nor !=; use Eq or Ne"
-	case strings.Contains(f.Value, `\,`) || strings.Contains(f.Value, `\;`) || strings.HasSuffix(f.Value, `\`):
-		return "the value has a backslash before a comma, before a semicolon or at the end, where the service reads it as an escape"
+	case strings.Contains(f.Value, `\,`) || strings.Contains(f.Value, `\;`):
+		return "the value has a backslash before a comma or a semicolon, where the service reads it as an escape"
 	default:
 		return ""
 	}

@@ -7,6 +7,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -156,6 +158,14 @@ func TestConnectWithSomeSettings(t *testing.T) {
 		t.Setenv(name, value)
 	}
 	service, err := program.Connect(io.Discard, nil, nil, nil)
+	require.NoError(t, err)
+	service.Close()
+
+	file := filepath.Join(t.TempDir(), "password")
+	require.NoError(t, os.WriteFile(file, []byte("secret\n"), 0o600))
+	t.Setenv("WEBDELIVERY_PASSWORD", "")
+	t.Setenv("WEBDELIVERY_PASSWORD_FILE", file)
+	service, err = program.Connect(io.Discard, nil, nil, nil)
 	require.NoError(t, err)
 	service.Close()
 }
