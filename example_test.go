@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -47,12 +46,7 @@ func ExampleNewClient() {
 
 // A secret manager rotates the password. A real function caches it for a while: the client asks before every attempt.
 func ExampleBasicAuthFunc() {
-	rotated := []string{"yesterdays-password", "correct-horse-battery"}
-	fetch := func(context.Context) (string, error) { // from the secret manager
-		password := rotated[0]
-		rotated = rotated[min(1, len(rotated)-1):]
-		return password, nil
-	}
+	passwords := []string{"yesterdays-password", "correct-horse-battery"}
 	service := testserver.New(testserver.Config{})
 	defer func() { _ = service.Close() }()
 	url, err := service.ListenTCP()
@@ -61,12 +55,13 @@ func ExampleBasicAuthFunc() {
 	}
 	service.AddTask(testserver.TaskSpec{ID: "task-1"})
 
-	client, err := webdelivery.NewClient(url, "acme", webdelivery.BasicAuthFunc(func(ctx context.Context) (string, string, error) {
-		password, err := fetch(ctx)
-		return "alice", password, err
+	client, err := webdelivery.NewClient(url, "acme", webdelivery.BasicAuthFunc(func(context.Context) (string, string, error) {
+		password := passwords[0] // from the secret manager
+		passwords = passwords[len(passwords)-1:]
+		return "alice", password, nil
 	}))
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	task, err := client.Tasks.Get(context.Background(), "task-1") // refused with the old password, sent again with the new one
 	fmt.Println(task.ID, err)

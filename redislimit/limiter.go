@@ -216,7 +216,7 @@ func (l *Limiter) Waiting() error {
 	case w.down != nil:
 		return w.down
 	case time.Now().Before(w.next):
-		return fmt.Errorf("redislimit: no purge permit yet: the next permit comes in %v or later", time.Until(w.next).Round(time.Millisecond))
+		return fmt.Errorf("redislimit: the next permit comes in %v or later", time.Until(w.next).Round(time.Millisecond))
 	default:
 		return l.unavailable(fmt.Errorf("no answer for %v", time.Since(w.next).Round(time.Millisecond)))
 	}
@@ -241,7 +241,11 @@ func (l *Limiter) unavailable(cause error) *UnavailableError {
 	if errors.Is(cause, context.DeadlineExceeded) || errors.Is(cause, context.Canceled) {
 		cause = errors.New(cause.Error()) // the context of the question, not that of the caller
 	}
-	return &UnavailableError{fmt.Sprintf("redislimit: no purge permit yet: Redis at %v unreachable: %v", addr, cause), cause, time.Now()}
+	what := "is unreachable"
+	if _, said := errors.AsType[redis.Error](cause); said {
+		what = "refuses a command"
+	}
+	return &UnavailableError{fmt.Sprintf("redislimit: Redis at %v %s: %v", addr, what, cause), cause, time.Now()}
 }
 
 // answer is what Redis says to a question: a slot is taken, or when to ask again. It is zero if the context has ended.
