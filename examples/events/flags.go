@@ -5,6 +5,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,6 +23,7 @@ type settings struct {
 	query        webdelivery.EventsQuery // a Limit of 0 means all
 	format, file string                  // a file of "" means stdout
 	saved        *state                  // of the export to continue; nil for a new one
+	follow       time.Duration           // between an event and its export; 0 if the export ends
 	pace         pace
 }
 
@@ -51,8 +54,11 @@ func parse(args []string, s program.Streams, now time.Time) (set settings, err e
 		return err
 	})
 	flags.IntVar(&query.Limit, "limit", 0, "at most this `number` of events; 0 is all")
-	flags.StringVar(&set.format, "format", "", "`name` of the format: csv, ndjson or parquet (default the extension of -o, or csv)")
+	flags.StringVar(&set.format, "format", "", "`name` of the format: csv, ecs, ndjson or parquet (default the extension of -o, or csv)")
 	flags.StringVar(&set.file, "o", "", "`file` to write; - is stdout (default stdout)")
+	follow := flags.Bool("follow", false, "go on with the events that happen from now on, until ^C")
+	delay := program.Duration(5 * time.Minute)
+	flags.Var(&delay, "delay", "with -follow: write events this `duration` after they happened")
 	resume := flags.String("resume", "", "continue the export to this `file` of -o, which ended early; takes no other flag")
 	if err := program.ParseAlone(flags, args); err != nil {
 		return set, err
@@ -74,7 +80,9 @@ func parse(args []string, s program.Streams, now time.Time) (set settings, err e
 	case query.Limit < 0:
 		return set, program.Misused("-limit %d is below 0; use 0 for all events", query.Limit)
 	case table.Formats[set.format] == nil:
-		return set, program.Misused("format %q is unknown; use -format csv, ndjson or parquet", set.format)
+		return set, program.Misused("format %q is unknown; use -format csv, ecs, ndjson or parquet", set.format)
+	case set.format == table.ECS && !slices.Contains(query.Dimensions, webdelivery.DimEventTimestamp):
+		return set, program.Misused("ecs needs %s in -columns", webdelivery.DimEventTimestamp)
 	case set.format == formatParquet && set.file == "":
 		return set, program.Misused("parquet needs a file; name it with -o")
 	}
@@ -86,8 +94,32 @@ func parse(args []string, s program.Streams, now time.Time) (set settings, err e
 			return set, program.Misused("%s is a part of an earlier export; move its parts away (%s), or name another file", part, patternOf(set.file))
 		}
 	}
+	if *follow {
+		set.follow = time.Duration(delay)
+		if err := set.checkFollow(flags); err != nil {
+			return set, err
+		}
+	}
 	tellOfGap(s, query.Start, now)
 	return set, nil
+}
+
+// checkFollow refuses what -follow cannot do. A file that exists is no new one: -resume goes on with it.
+func (s settings) checkFollow(flags *flag.FlagSet) error {
+	switch {
+	case program.IsSet(flags, "end") || s.query.Limit > 0:
+		return program.Misused("-follow has no end: leave out -end and -limit")
+	case s.follow < time.Second:
+		return program.Misused("-delay must be 1s or more")
+	case s.format == formatParquet:
+		return program.Misused("-follow cannot write parquet, which is complete only at its end; use csv, ecs or ndjson")
+	case s.file == "":
+		return nil
+	}
+	if _, err := os.Lstat(s.file); !errors.Is(err, fs.ErrNotExist) {
+		return program.Misused("%s is there: go on with -resume %s, or name another file", s.file, s.file)
+	}
+	return nil
 }
 
 // timeFlag reads a time of a flag.

@@ -1,9 +1,11 @@
-// Events exports raw security events to CSV, NDJSON or Parquet, as they arrive and in constant memory.
+// Events exports raw security events to CSV, NDJSON, Parquet or the Elastic Common Schema, as they arrive and in constant
+// memory.
 //
 //	events > events.csv                                     # the last 24 hours
 //	events -since 1h -filter 'event_action==BLOCK' -format ndjson | jq .client_ip
 //	events -start 2026-11-20T00:00:00Z -end 2026-11-21T00:00:00Z -o events.parquet
 //	events -resume events.parquet                           # continues an export that ended early
+//	events -follow -format ecs -o events.ndjson             # goes on with the events of each 5 minutes, until ^C
 //
 // Events come in ascending order of time, each once. If a response breaks, the program sends the request again. It
 // gives up after 5 minutes without a new event.
@@ -21,10 +23,14 @@
 //
 // An export to stdout cannot be resumed; it ends with a complete row.
 //
+// With -follow, events are written 5 minutes after they happened (-delay), because some are recorded late. Those that
+// are recorded even later are missing; a line says how many. FILE then grows, FILE.cursor stays beside it, and -resume
+// FILE goes on after a stop. When the service fails, the program says so and asks again.
+//
 // CSV and NDJSON write times in RFC 3339 with Z, and the header has the columns in the order of -columns. CSV writes
 // null as nothing, and an empty text as "". Do not open the CSV in a spreadsheet, which may execute a cell that begins
 // with =. Parquet has event_timestamp_ms as a timestamp in milliseconds, client_asn as a 64-bit number, and all others
-// as text.
+// as text. The Elastic Common Schema (-format ecs) has an event a line, with what has no field there below webdelivery.
 //
 // If events are missing at the end, the program fails and prints both numbers. Such events were recorded too late for
 // this export, or the service no longer has them. The rows stay in FILE.partial or the parts.
@@ -37,6 +43,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -71,10 +78,14 @@ func run(ctx context.Context, args []string, s program.Streams) error {
 // progress bar. Then export reads all events. (Service document, section 4.3.)
 func export(ctx context.Context, client *webdelivery.Client, set settings, s program.Streams) error {
 	if set.saved != nil && set.saved.Done {
-		return tellOfParts(set, set.saved.Parts, s, set.saved.complete(set.file))
+		return tell(set, *set.saved, s, set.saved.complete(set.file))
 	}
 	query := set.query
 	query.Limit = 1
+	if set.follow > 0 && set.saved != nil { // the service may have forgotten the first events
+		query.Start = slices.MaxFunc([]time.Time{query.Start, set.saved.Cursor.Time()}, time.Time.Compare)
+		query.End = time.Now()
+	}
 	first, err := client.Stats.Events.Query(ctx, query)
 	if err != nil && set.saved == nil {
 		return inFlags(err)
@@ -97,26 +108,31 @@ func export(ctx context.Context, client *webdelivery.Client, set settings, s pro
 	c.rows = from.Count()
 	c.bar = progressbar.NewOptions64(c.total,
 		progressbar.OptionSetWriter(s.Err),
-		progressbar.OptionSetVisibility(s.ErrTerminal && (set.file != "" || !s.OutTerminal)), // not between the rows on a terminal
+		progressbar.OptionSetVisibility(s.ErrTerminal && set.follow == 0 && (set.file != "" || !s.OutTerminal)), // not between the rows on a terminal
 		progressbar.OptionShowCount(),
 		progressbar.OptionThrottle(100*time.Millisecond))
 	defer func() { _ = c.bar.Clear() }()
 
-	events := client.Stats.NewExport(set.query, from)
+	c.events = client.Stats.NewExport(set.query, from)
+	write := c.copy
+	if set.follow > 0 {
+		write = func(ctx context.Context, out output) error { return c.follow(ctx, client.Stats, set, out, s) }
+	}
 	if set.file == "" {
 		w, err := table.Formats[set.format](s.Out, columns, false)
 		if err != nil {
 			return err
 		}
-		return c.copy(&stream{Writer: w}, events.All(ctx))
+		return write(ctx, &stream{Writer: w})
 	}
-	out, err := newPartial(set, columns, events.Cursor)
+	out, err := newPartial(set, columns, func() webdelivery.Cursor { return c.events.Cursor() })
 	if err != nil {
 		return err
 	}
 	defer out.Close()
-	err = c.copy(out, events.All(ctx))
-	return tellOfParts(set, out.Parts, s, howToGoOn(set, true, err))
+	err = write(ctx, out)
+	_ = c.bar.Clear()
+	return tell(set, out.state, s, howToGoOn(set, true, err))
 }
 
 // howToGoOn adds what to do to an error, if there is a file to continue.
@@ -149,10 +165,18 @@ func inFlags(err error) error {
 	return program.Misused("%s: %s", flag, invalid.Reason)
 }
 
-// tellOfParts prints the names of the parts, if there are several.
-func tellOfParts(set settings, parts int, s program.Streams, err error) error {
-	if err == nil && parts > 1 {
-		fmt.Fprintf(s.Err, "events: %s has %d parts, %s to %s\n", set.file, parts, partOf(set.file, 1), partOf(set.file, parts))
+// tell prints how many events the file has, and the names of the parts, if there are several.
+func tell(set settings, written state, s program.Streams, err error) error {
+	if err != nil {
+		return err
 	}
-	return err
+	text := fmt.Sprintf("%d events in %s", written.Cursor.Count(), set.file)
+	if written.Parts > 1 {
+		text += fmt.Sprintf(", which has %d parts, %s to %s", written.Parts, partOf(set.file, 1), partOf(set.file, written.Parts))
+	}
+	if set.follow > 0 {
+		text += "; go on with: events -resume " + set.file
+	}
+	fmt.Fprintln(s.Err, "events:", text)
+	return nil
 }

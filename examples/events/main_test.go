@@ -399,8 +399,13 @@ func TestProgress(t *testing.T) {
 		for _, count := range []string{"(0/3)", "(3/3)"} { // the bar shows those between only after a while
 			assert.Equal(t, tt.bar, strings.Contains(told.String(), count), "%q", told.String())
 		}
+		last := ""
+		if tt.args != nil {
+			last = "events: 3 events in " + file + "\n"
+		}
+		assert.Contains(t, told.String(), last)
 		if !tt.bar {
-			assert.Empty(t, told.String())
+			assert.Equal(t, last, told.String())
 		}
 	}
 }
@@ -454,6 +459,10 @@ func TestRun(t *testing.T) {
 		"-limit -1 is below 0; use 0":                          {program.Misuse, []string{"-limit", "-1"}},
 		"parquet needs a file":                                 {program.Misuse, []string{"-format", "parquet"}},
 		"parquet needs a file; name it with -o":                {program.Misuse, []string{"-format", "parquet", "-o", "-"}},
+		"ecs needs event_timestamp_ms in -columns\n":           {program.Misuse, []string{"-format", "ecs", "-columns", "rule_id"}},
+		"-follow has no end: leave out -end and -limit\n":      {program.Misuse, []string{"-follow", "-limit", "1"}},
+		"-delay must be 1s or more\n":                          {program.Misuse, []string{"-follow", "-delay", "0"}},
+		"-follow cannot write parquet, ":                       {program.Misuse, []string{"-follow", "-o", "a.parquet"}},
 		`format "xlsx" is unknown; use -format csv`:            {program.Misuse, []string{"-o", filepath.Join(dir, "a.xlsx")}},
 		`invalid value "1 day" for flag -since`:                {program.Misuse, []string{"-since", "1 day"}},
 		dir + " is no regular file":                            {program.Misuse, []string{"-format", "csv", "-o", dir}},

@@ -99,7 +99,7 @@ func (p *partial) create() error {
 
 // startTable begins a table in FILE.partial.
 func (p *partial) startTable() (err error) {
-	p.file, err = create(partialOf(p.name))
+	p.file, err = create(p.rowsOf(p.name))
 	if err == nil {
 		p.table, err = table.Formats[p.Format](p.file, p.columns, false)
 	}
@@ -111,7 +111,7 @@ func (p *partial) reopen() (err error) {
 	if p.inParts() {
 		return p.checkParts()
 	}
-	name := partialOf(p.name)
+	name := p.rowsOf(p.name)
 	info, err := os.Lstat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -194,9 +194,9 @@ func (p *partial) checkOwn() error {
 	if err != nil {
 		return err
 	}
-	there, err := os.Lstat(partialOf(p.name))
+	there, err := os.Lstat(p.rowsOf(p.name))
 	if err != nil || !os.SameFile(own, there) {
-		return fmt.Errorf("%s now belongs to another program; only one at a time may write to a file: stop this one or name another file", partialOf(p.name))
+		return fmt.Errorf("%s now belongs to another program; only one at a time may write to a file: stop this one or name another file", p.rowsOf(p.name))
 	}
 	return nil
 }

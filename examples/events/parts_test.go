@@ -66,7 +66,7 @@ func TestParquetGoesOn(t *testing.T) {
 				parts := partsOf(t, file)
 				assert.Greater(t, len(parts), first.Parts)
 				assert.Equal(t, rowsOf(t, whole), rowsOf(t, parts...))
-				assert.Equal(t, fmt.Sprintf("events: %s has %d parts, %s to %s\n", file, len(parts), parts[0], parts[len(parts)-1]), told.String())
+				assert.Equal(t, fmt.Sprintf("events: 300 events in %s, which has %d parts, %s to %s\n", file, len(parts), parts[0], parts[len(parts)-1]), told.String())
 				entries, err := os.ReadDir(filepath.Dir(file))
 				require.NoError(t, err)
 				assert.Len(t, entries, len(parts), "yesterday's file, the cursor and what was half are gone")

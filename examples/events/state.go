@@ -19,10 +19,11 @@ type state struct {
 	Version int                `json:"version"`
 	Query   storedQuery        `json:"query"`
 	Format  string             `json:"format"`
-	Cursor  webdelivery.Cursor `json:"cursor"` // after the last row that is safe on disk
-	Size    int64              `json:"size"`   // in bytes, of FILE.partial at the cursor; of Parquet, of the last part
-	Parts   int                `json:"parts"`  // of Parquet: the number of complete parts
-	Done    bool               `json:"done"`   // all rows are on disk; only renames are left
+	Cursor  webdelivery.Cursor `json:"cursor"`           // after the last row that is safe on disk
+	Size    int64              `json:"size"`             // in bytes, of FILE.partial at the cursor; of Parquet, of the last part
+	Parts   int                `json:"parts"`            // of Parquet: the number of complete parts
+	Done    bool               `json:"done"`             // all rows are on disk; only renames are left
+	Follow  time.Duration      `json:"follow,omitempty"` // the delay of -follow, in nanoseconds
 }
 
 // storedQuery is the query of the flags.
@@ -38,7 +39,7 @@ const stateVersion = 2 // 1: times without Z, and the columns of the response
 
 func newState(set settings) state {
 	q := set.query
-	s := state{Version: stateVersion, Format: set.format, Query: storedQuery{q.Start, q.End, q.Dimensions, "", q.Limit}}
+	s := state{Version: stateVersion, Format: set.format, Follow: set.follow, Query: storedQuery{q.Start, q.End, q.Dimensions, "", q.Limit}}
 	if q.Filter != nil {
 		s.Query.Filter = q.Filter.String()
 	}
@@ -48,6 +49,14 @@ func newState(set settings) state {
 func cursorOf(file string) string    { return file + ".cursor" }
 func newCursorOf(file string) string { return file + ".cursor.new" } // until it is complete
 func partialOf(file string) string   { return file + ".partial" }
+
+// rowsOf is where the rows go: -follow never completes a file.
+func (s state) rowsOf(file string) string {
+	if s.Follow > 0 {
+		return file
+	}
+	return partialOf(file)
+}
 
 // readState reads the state of the export to a file.
 func readState(file string) (s state, err error) {
@@ -124,7 +133,7 @@ func resumed(file string) (set settings, err error) {
 		return set, err
 	}
 	q := s.Query
-	set = settings{format: s.Format, file: file, saved: &s, query: webdelivery.EventsQuery{
+	set = settings{format: s.Format, file: file, saved: &s, follow: s.Follow, query: webdelivery.EventsQuery{
 		Start: q.Start, End: q.End, Dimensions: q.Columns, Limit: q.Limit,
 	}}
 	if q.Filter != "" {

@@ -49,7 +49,7 @@ func Pick(names, received []string) ([]Column, error) {
 // Formats create the writer of each format. If begun is true, the header and some rows are there already, and the
 // writer writes rows only; a Parquet file cannot be continued.
 var Formats = map[string]func(out io.Writer, columns []Column, begun bool) (Writer, error){
-	"csv": newCSV, "ndjson": newNDJSON, "parquet": newParquet,
+	"csv": newCSV, ECS: newECS, "ndjson": newNDJSON, "parquet": newParquet,
 }
 
 // appendTime appends a timestamp in UTC.
