@@ -167,6 +167,7 @@ func ExampleNetworkListsService_Plan() {
 		fmt.Println("the list is not as planned; plan again")
 	}
 	if err != nil {
+		fmt.Println(err)
 		return
 	}
 	fmt.Println("added", result.Added, "removed", result.Removed)

@@ -166,6 +166,7 @@ func ExamplePurgeService_Wait() {
 		fmt.Println("some caches did not purge:", failed.Transaction.StatusDescription)
 	}
 	if err != nil {
+		fmt.Println(err)
 		return
 	}
 	fmt.Println(transaction.StatusDescription)
@@ -218,6 +219,8 @@ func ExampleTasksService_Wait() {
 	var failed *webdelivery.TaskError
 	if errors.As(err, &failed) {
 		fmt.Println("the task failed:", failed.Task.ErrorInfo.Message)
+	} else if err != nil {
+		fmt.Println(err)
 	}
 	// Output: the task failed: origin unknown
 }

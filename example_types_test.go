@@ -127,6 +127,7 @@ func ExamplePlan() {
 	stored, err := json.Marshal(plan) // for a person to approve
 	var approved webdelivery.Plan
 	if err = errors.Join(err, json.Unmarshal(stored, &approved)); err != nil { // perhaps in another process
+		fmt.Println(err)
 		return
 	}
 	result, err := client.NetworkLists.Apply(ctx, &approved, webdelivery.ApplyOptions{}) // ErrPlanStale if the list has changed

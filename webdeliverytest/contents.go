@@ -141,6 +141,12 @@ func (s *Server) FailTransactions(n int, status, description string, code int) {
 	s.fake.FailTransactions(n, status, description, code)
 }
 
+// FailDeploys makes the tasks of the next n changes of network lists fail. The entries have changed all the same, because
+// the service document ties them to no task.
+func (s *Server) FailDeploys(n int, failure TaskError) {
+	s.fake.FailDeploys(n, testserver.TaskError(failure))
+}
+
 // ExpireSessions ends all current sessions. A request that uses one of them is rejected with 401. Purges and transactions
 // reject it with 403; [Dialect].TransactionDenied changes that status for transactions.
 func (s *Server) ExpireSessions() { s.fake.ExpireSessions() }

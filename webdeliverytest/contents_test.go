@@ -158,6 +158,25 @@ func TestAddEvents(t *testing.T) {
 	})
 }
 
+// The task of a change ends as FailDeploys says.
+func TestFailDeploys(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, client *webdelivery.Client) {
+		list := srv.AddNetworkList(webdeliverytest.NetworkListSpec{})
+		srv.FailDeploys(1, webdeliverytest.TaskError{Message: "no origin"})
+		for _, wrong := range []string{"no origin", ""} {
+			task, err := client.NetworkLists.ClearEntries(t.Context(), list)
+			require.NoError(t, err)
+			_, err = client.Tasks.Wait(t.Context(), task.ID)
+			if wrong == "" {
+				require.NoError(t, err)
+			} else {
+				require.ErrorContains(t, err, wrong)
+			}
+		}
+	})
+}
+
 // Purged returns values equal to the submitted ones, and a transaction ends as FailTransactions says.
 func TestPurgedAndFailTransactions(t *testing.T) {
 	t.Parallel()

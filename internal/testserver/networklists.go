@@ -224,10 +224,21 @@ func (c *call) namedList() (*networkList, error) {
 	return nil, refuse(http.StatusNotFound, "network list %q does not exist", c.vars["list"])
 }
 
+// FailDeploys makes the tasks of the next n changes of lists fail. The list has changed all the same.
+func (s *Server) FailDeploys(n int, failure TaskError) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failingDeploys = append(s.failingDeploys, slices.Repeat([]TaskError{failure}, n)...)
+}
+
 // deploy starts the task that deploys a changed list. The document leaves the names of operations open.
 func (c *call) deploy(operation string, l *networkList) *task {
+	var failure *TaskError
+	if len(c.s.failingDeploys) > 0 {
+		failure, c.s.failingDeploys = &c.s.failingDeploys[0], c.s.failingDeploys[1:]
+	}
 	return c.s.newTask(TaskSpec{
-		Operation: operation, Duration: max(0, c.s.cfg.DeployDuration),
+		Operation: operation, Duration: max(0, c.s.cfg.DeployDuration), Error: failure,
 		User:   Ref{ID: c.user.Name, URI: c.address("/users/" + url.PathEscape(c.user.Name))},
 		Target: Ref{ID: l.ID, URI: c.address(l.path())},
 	})

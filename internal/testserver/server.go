@@ -91,6 +91,7 @@ type Server struct {
 
 	transactionNumber int64 // number created so far
 	failures          []ending
+	failingDeploys    []TaskError
 	lists             []*networkList // in order of creation
 	uuids             uint64         // number created so far
 	added             []record       // ascending in time; never changed in place, as responses may still read it
