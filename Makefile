@@ -1,25 +1,18 @@
 # make ci is all that a change must pass (.ci/run calls it). make test and make lint are the two that are wanted often.
 
-TOOL := go tool -modfile=$(CURDIR)/tools/go.mod
-LINT := $(TOOL) golangci-lint
-
-# go.work is there so that go run ./examples/NAME works from here. What is checked is each module by itself, as its users
-# get it.
+# The root and the tools stand alone. go.work joins the other modules to the root.
 export GOWORK := off
+JOINED := GOWORK=$(CURDIR)/go.work
+
+LINT := $(shell cd tools && go tool -n golangci-lint)
 
 # Modules that users import beside the root.
 LIBRARIES := redislimit redisqueue
 API := $(CURDIR) $(addprefix $(CURDIR)/,$(LIBRARIES))
 
-# Modules of their own, so that importing the SDK pulls in none of what they need. Some of their tests need a redis-server
-# or Chromium; where it is not installed they are skipped, unless REQUIRE_REDIS=1 or REQUIRE_CHROMIUM=1.
-MODULES := $(LIBRARIES) $(patsubst %/go.mod,%,$(wildcard examples/*/go.mod))
-
-# The others: nobody imports them.
-OTHERS := bench
-
-# It starts no goroutine, and what reads its Parquet back takes minutes to build with the race detector.
-PLAIN := examples/events
+# Importing the SDK pulls in none of what these need. Some of their tests need a redis-server or Chromium; where it is not
+# installed they are skipped, unless REQUIRE_REDIS=1 or REQUIRE_CHROMIUM=1.
+MODULES := $(LIBRARIES) examples
 
 # What a user imports.
 PACKAGES = $(shell go list ./... | grep -v -e /internal/ -e /examples/)
@@ -56,14 +49,15 @@ test:
 	@go tool cover -func=cover.out | awk -v least=$(COVERAGE) '/^total:/ { print "coverage: " $$3 ", at least " least "%"; \
 		if ($$3 + 0 < least) exit 1 }'
 	GOARCH=386 go test ./filters ./internal/rowjson ./internal/wire
-	for m in tools $(PLAIN); do (cd $$m && go vet ./... && go test ./...) || exit 1; done
-	for m in $(filter-out $(PLAIN),$(MODULES) $(OTHERS)); do (cd $$m && go vet ./... && go test -race ./...) || exit 1; done
-	GOWORK=$(CURDIR)/go.work go vet $(addprefix ./,$(dir $(wildcard examples/*/main.go)))
+	for m in $(LIBRARIES); do (cd $$m && $(JOINED) go test -race ./...) || exit 1; done
+	cd examples && $(JOINED) go test -race $$($(JOINED) go list ./... | grep -v /events)
+	cd examples && $(JOINED) go test ./events/... # it starts no goroutine, and Parquet takes minutes to build with -race
+	cd tools && go test ./...
 
 # A fleet of real processes in full size: a minute of load, and ten processes killed. make test does it in a smaller size.
 fleet:
-	cd redislimit && go test -v -timeout 20m -run TestLoad . -load 60s
-	cd redisqueue && REDISQUEUE_FLEET=1 go test -v -timeout 20m -run 'TestOneChange|TestSteadyLoad|TestKilledHolders|TestMemory' .
+	cd redislimit && $(JOINED) go test -v -timeout 20m -run TestLoad . -load 60s
+	cd redisqueue && $(JOINED) REDISQUEUE_FLEET=1 go test -v -timeout 20m -run 'TestOneChange|TestSteadyLoad|TestKilledHolders|TestMemory' .
 
 # The statements that no test reaches, after make test.
 cover:
@@ -72,20 +66,22 @@ cover:
 lint:
 	@cd tools && go run ./api -undocumented $(API)
 	$(LINT) run ./...
-	for m in $(MODULES) $(OTHERS) tools; do (cd $$m && $(LINT) run -c $(CURDIR)/.golangci.yml ./...) || exit 1; done
+	cd tools && $(LINT) run ./...
+	for m in $(MODULES); do (cd $$m && $(JOINED) $(LINT) run ./...) || exit 1; done
 
-# go.mod and go.sum of every module say what its code says.
+# go.mod and go.sum of every module say what its code says, and go install would build each program.
 tidy:
-	for m in . $(MODULES) $(OTHERS) tools; do (cd $$m && go mod tidy -diff) || exit 1; done
+	tools/release.sh
+	cd tools && go mod tidy -diff
 
 # Known vulnerabilities in what is called, in every module that a user may import.
 vuln:
-	tools/vuln.sh . $(MODULES)
+	$(JOINED) tools/vuln.sh . $(MODULES)
 
 # What users build compiles on every platform that differs.
 platforms:
 	for p in $(PLATFORMS); do for m in . $(MODULES); do \
-		echo "$$p $$m"; (cd $$m && GOOS=$${p%/*} GOARCH=$${p#*/} go build ./...) || exit 1; done; done
+		echo "$$p $$m"; (cd $$m && $(JOINED) GOOS=$${p%/*} GOARCH=$${p#*/} go build ./...) || exit 1; done; done
 
 # The public surface as a text, one line for each name. A change of it is seen, and meant.
 api:
@@ -103,28 +99,27 @@ api-breaking:
 
 # Every fuzz target of the root module for FUZZTIME each.
 fuzz:
-	for m in . $(LIBRARIES); do tools/fuzz.sh $(FUZZTIME) $$m || exit 1; done
+	tools/fuzz.sh $(FUZZTIME)
 
 fmt:
-	$(LINT) fmt ./...
-	for m in $(MODULES) $(OTHERS) tools; do (cd $$m && $(LINT) fmt -c $(CURDIR)/.golangci.yml ./...) || exit 1; done
+	for m in . $(MODULES) tools; do (cd $$m && $(LINT) fmt ./...) || exit 1; done
 
 # Everything in docs/performance.md but other SDKs, beside its goals; takes five to eight minutes. Times are printed, not judged.
 # BENCH_FLAGS="-markdown ../docs/performance.md" writes the tables into the page, BENCH_FLAGS="-only rows" measures a part.
 bench:
-	cd bench && go run . $(BENCH_FLAGS)
+	cd tools/bench && go run . $(BENCH_FLAGS)
 
 # The same small GET with other SDKs. To compile them takes minutes the first time.
 bench-peers:
-	cd bench && go run -tags peers . $(BENCH_FLAGS)
+	cd tools/bench && go run -tags peers . $(BENCH_FLAGS)
 
-# The CPU profile of an area, in bench/AREA.prof, of the SDK without its references. Without AREA it prints the areas.
+# The CPU profile of an area, in tools/bench/AREA.prof, of the SDK without its references. Without AREA it prints the areas.
 profile:
-	@cd bench && go run . -profile "$(AREA)"
+	@cd tools/bench && go run . -profile "$(AREA)"
 
-# What calls allocate must not grow past bench/allocs.txt. If it is meant to: make bench-allocs ALLOCS=-write.
+# What calls allocate must not grow past tools/bench/allocs.txt. If it is meant to: make bench-allocs ALLOCS=-write.
 bench-allocs:
-	cd bench && go run . -allocs allocs.txt $(ALLOCS)
+	cd tools/bench && go run . -allocs allocs.txt $(ALLOCS)
 
 # How much the tests notice; takes a quarter of an hour. MUTATION_FLAGS="-sample 40 -seed 7" looks at a part of it.
 mutation:

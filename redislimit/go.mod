@@ -22,6 +22,3 @@ require (
 	golang.org/x/text v0.43.0 // indirect
 	golang.org/x/time v0.16.0 // indirect
 )
-
-// The modules of this repository are built together.
-replace github.com/webdelivery/webdelivery-go => ../

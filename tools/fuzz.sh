@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Runs every fuzz target of every package of a module for the time given. An input that fails is written to the package's
+# Runs every fuzz target of every package of the root for the time given. An input that fails is written to the package's
 # testdata/fuzz, where go test finds it from then on.
 set -euo pipefail
-cd "$(dirname "$0")/../${2:-.}"
+cd "$(dirname "$0")/.."
 time=${1:-10s}
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT

@@ -13,11 +13,11 @@ if [[ ${GOVULNDB:-} == http* ]]; then
 fi
 
 # Built first: the time limit below is one of the database, not of the compiler.
-go build -modfile=tools/go.mod -o "$scratch/govulncheck" golang.org/x/vuln/cmd/govulncheck
+govulncheck=$(cd tools && GOWORK=off go tool -n govulncheck)
 
 for module in "$@"; do
 	status=0
-	(cd "$module" && timeout 120 "$scratch/govulncheck" "${flags[@]}" ./...) >"$report" 2>&1 || status=$?
+	(cd "$module" && timeout 120 "$govulncheck" "${flags[@]}" ./...) >"$report" 2>&1 || status=$?
 	if ((status == 0)); then
 		echo "govulncheck: $module: $(grep -m1 'No vulnerabilities' "$report" || echo "nothing that is called is affected")"
 	elif ((status == 124)); then
