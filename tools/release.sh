@@ -26,7 +26,7 @@ git -C "$scratch/copy" init -q
 export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0="url.file://$scratch/copy.insteadOf" GIT_CONFIG_VALUE_0="https://$path"
 export GIT_AUTHOR_NAME=release GIT_AUTHOR_EMAIL=release@example.com GIT_COMMITTER_NAME=release GIT_COMMITTER_EMAIL=release@example.com
 GOPROXY="file://$(go env GOMODCACHE)/cache/download,$(go env GOPROXY)"
-export GOPROXY GOPRIVATE=$path GOMODCACHE=$scratch/modules GOBIN=$scratch/bin GOFLAGS="-modcacherw -trimpath" GOWORK=off
+export GOPROXY GOSUMDB=off GOPRIVATE=$path GOMODCACHE=$scratch/modules GOBIN=$scratch/bin GOFLAGS="-modcacherw -trimpath" GOWORK=off
 
 sed -i "s,\(\s$path\S*\) v\S* =>,\1 $version =>," "$scratch/copy/go.work"
 tags=()

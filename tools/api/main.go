@@ -67,6 +67,7 @@ func public(dirs []string) ([]*packages.Package, error) {
 
 func load(dir string, tests bool) ([]*packages.Package, error) {
 	config := &packages.Config{Dir: dir, Mode: packages.LoadSyntax | packages.NeedDeps, Tests: tests}
+	config.Env = append(os.Environ(), "GOWORK=") // of the repository: its modules require each other
 	pkgs, err := packages.Load(config, "./...")
 	if err != nil {
 		return nil, err
