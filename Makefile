@@ -4,7 +4,7 @@
 export GOWORK := off
 JOINED := GOWORK=$(CURDIR)/go.work
 
-LINT := $(shell cd tools && go tool -n golangci-lint)
+LINT = $(shell cd tools && GOWORK=off go tool -n golangci-lint)
 
 # Modules that users import beside the root.
 LIBRARIES := redislimit redisqueue
