@@ -306,23 +306,6 @@ func TestRemovalsThatFail(t *testing.T) {
 	})
 }
 
-// A plan fills free places before it removes anything, with the covering additions first. In a full list it first
-// removes only as many entries as the covering additions need.
-func TestRoomIsMadeOnlyAsFarAsItMust(t *testing.T) {
-	t.Parallel()
-	all := addresses(600) // the first 64 are 198.18.0.0/26
-	for _, tt := range []struct{ size, unprotected int }{{490, 0}, {500, 1}} {
-		withList(t, setup{}, all[:tt.size], func(f *fixture) {
-			desired := append([]string{"198.18.0.0/26"}, all[64:tt.size]...)
-			desired = append(desired, all[500:560]...)
-			plan, err := watch(f).NetworkLists.Plan(f.Context(), listID, desired, webdelivery.PlanOptions{})
-			require.NoError(f, err)
-			assert.Equal(f, tt.unprotected, plan.UncoveredDuringApply)
-			assert.Equal(f, 500, plan.PeakSize)
-		})
-	}
-}
-
 // The outcome of an Apply that fails: not applied as long as nothing was changed, unknown afterwards.
 func TestOutcomeOfAFailedApply(t *testing.T) {
 	t.Parallel()
@@ -356,47 +339,6 @@ func TestOutcomeOfAFailedApply(t *testing.T) {
 		_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
 		require.ErrorIs(f, err, webdelivery.ErrPlanStale)
 		assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
-	})
-}
-
-// A plan that only removes, and whose first removal fails.
-func TestOutcomeOfAFailedRemoval(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		name  string
-		fault testserver.Fault
-		want  webdelivery.Outcome
-	}{
-		{"rejected", testserver.Fault{Method: http.MethodDelete, Status: 403}, webdelivery.OutcomeNotApplied},
-		{"every attempt is cut", testserver.Fault{Method: http.MethodDelete, Cut: testserver.CutAfterRead}, webdelivery.OutcomeUnknown},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			withList(t, setup{}, []string{"192.0.2.1", "192.0.2.2"}, func(f *fixture) {
-				plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.1"}, anything)
-				require.NoError(f, err)
-				f.fail(tt.fault)
-				_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
-				require.Error(f, err)
-				assert.Equal(f, tt.want, webdelivery.OutcomeOf(err))
-			})
-		})
-	}
-}
-
-// The first deletion detects a wrong address for deletions (open point 22). Its response does not count as a
-// deletion.
-func TestAWrongDeletionAddress(t *testing.T) {
-	t.Parallel()
-	wrong := webdelivery.WithDialect(webdelivery.Dialect{EntryDeletePath: "/config/networklists/{list}/entries/{entry}/x"})
-	withList(t, setup{options: []webdelivery.Option{wrong}}, addresses(40), func(f *fixture) {
-		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, nil, anything)
-		require.NoError(f, err)
-		result, err := f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
-		require.ErrorIs(f, err, webdelivery.ErrNotFound)
-		assert.Nil(f, result, "nothing was changed")
-		assert.LessOrEqual(f, f.srv.Count(http.MethodDelete, ""), 4)
 	})
 }
 
@@ -439,34 +381,4 @@ func TestAnAdditionThatCannotBeSettled(t *testing.T) {
 		assert.Equal(f, 1, f.srv.Count(http.MethodPost, ""))
 		assert.Equal(f, []string{"192.0.2.1"}, f.srv.Entries(listID))
 	})
-}
-
-// Of two removals that run in parallel, one has an unknown outcome and the service rejects the other. Whichever ends
-// first, the outcome of the Apply is unknown, and its error is that of the first.
-func TestOutcomeOfRemovalsSideBySide(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
-		lost, refused time.Duration
-		want          error
-	}{
-		"lost first":     {5 * time.Second, 10 * time.Second, webdelivery.ErrServer},
-		"rejected first": {10 * time.Second, 5 * time.Second, webdelivery.ErrForbidden},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := setup{options: []webdelivery.Option{webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1})}}
-			withList(t, s, []string{"192.0.2.1", "192.0.2.2"}, func(f *fixture) {
-				plan, err := f.client.NetworkLists.Plan(f.Context(), listID, nil, anything)
-				require.NoError(f, err)
-				path := "/config/networklists/" + listID + "/"
-				f.fail(testserver.Fault{Method: http.MethodDelete, Path: path + plan.Remove[0].ID, Status: 504, Delay: tt.lost})
-				f.fail(testserver.Fault{Method: http.MethodDelete, Path: path + plan.Remove[1].ID, Status: 403, Delay: tt.refused})
-				result, err := f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
-				require.ErrorIs(f, err, tt.want)
-				assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
-				assert.Zero(f, result.Removed)
-				assert.Equal(f, 2, f.srv.Count(http.MethodDelete, ""))
-			})
-		})
-	}
 }

@@ -59,22 +59,6 @@ func TestAFailedAdditionRemovesNothing(t *testing.T) {
 	})
 }
 
-// WaitTimeout limits the waits before and after the removals together.
-func TestApplyWaitsNoLongerInAll(t *testing.T) {
-	t.Parallel()
-	s := setup{server: testserver.Config{DeployDuration: time.Minute}}
-	withList(t, s, []string{"192.0.2.0/25"}, func(f *fixture) {
-		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.0/24"}, anything)
-		require.NoError(f, err)
-		began := time.Now()
-		_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true},
-			webdelivery.PollEvery(time.Second), webdelivery.WaitTimeout(90*time.Second))
-		require.ErrorContains(f, err, "still pending")
-		assert.Equal(f, 90*time.Second, time.Since(began))
-		assert.Equal(f, []string{"192.0.2.0/24"}, f.srv.Entries(listID), "the second wait was cut off")
-	})
-}
-
 // In a full list with Wait, a removal makes room only when its task has ended.
 func TestApplyAwaitsRoom(t *testing.T) {
 	t.Parallel()
@@ -279,36 +263,6 @@ func TestAnAdditionWithoutProofRemovesNothing(t *testing.T) {
 	})
 }
 
-// If a response shows what was added or names a task, Apply does not read the list to prove it.
-func TestAProvenAdditionIsNotReadBack(t *testing.T) {
-	t.Parallel()
-	for _, form := range []string{"task", "task_id", "id", "entries"} {
-		s := setup{server: testserver.Config{Dialect: testserver.Dialect{EntriesReply: form}}}
-		withList(t, s, []string{"192.0.2.0/25"}, func(f *fixture) {
-			plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.0/24"}, anything)
-			require.NoError(f, err)
-			read := f.srv.Count(http.MethodGet, "/config/networklists/"+listID+"/entries")
-			_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
-			require.NoError(f, err)
-			assert.Equal(f, read+2, f.srv.Count(http.MethodGet, "/config/networklists/"+listID+"/entries"), "before and after")
-		})
-	}
-}
-
-// If the response to an addition shows a failed task, Apply ends, also without Wait.
-func TestAnAdditionThatFailedAtOnce(t *testing.T) {
-	t.Parallel()
-	withList(t, setup{}, []string{"192.0.2.0/25"}, func(f *fixture) {
-		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.0/24"}, anything)
-		require.NoError(f, err)
-		f.fail(testserver.Fault{Method: http.MethodPost, Status: 200, Body: `{"id":"t","complete":true,"error_info":{"message":"no route"}}`})
-		_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
-		var failed *webdelivery.TaskError
-		require.ErrorAs(f, err, &failed)
-		assert.Equal(f, []string{"192.0.2.0/25"}, f.srv.Entries(listID))
-	})
-}
-
 // With Wait, Apply sends an addition whose response was lost once more, to get a task. The reason: the list may show
 // an entry that is not in effect. Apply removes what it covers after that task.
 func TestALostAdditionIsAwaited(t *testing.T) {
@@ -410,39 +364,5 @@ func TestAnApplyThatEndsEarlyNamesItsTasks(t *testing.T) {
 		assert.Equal(f, 1, result.Added)
 		_, err = f.client.Tasks.Wait(f.Context(), result.Tasks[0])
 		require.NoError(f, err)
-	})
-}
-
-// If several additions lack proof, the error names the first one that has missing entries.
-func TestTheFirstUnprovenAdditionIsTold(t *testing.T) {
-	t.Parallel()
-	withList(t, setup{}, nil, func(f *fixture) {
-		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, addresses(5_001), anything) // two calls
-		require.NoError(f, err)
-		f.fail(testserver.Fault{Method: http.MethodPost, Status: 200, Body: `{"status":"maintenance"}`})
-		result, err := f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
-		require.ErrorIs(f, err, webdelivery.ErrBadReply)
-		require.ErrorContains(f, err, "5000 of 5000 added entries are not in the list, for example 198.18.0.0")
-		assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
-		assert.Zero(f, result.Added)
-		assert.Equal(f, 2, f.srv.Count(http.MethodPost, ""))
-	})
-}
-
-// The list may differ from the plan only in entries that the plan adds or removes. Then a change of this Apply may
-// not be in effect yet.
-func TestARemovedEntryThatIsThereAfterwards(t *testing.T) {
-	t.Parallel()
-	withList(t, setup{}, []string{"192.0.2.1", "192.0.2.2"}, func(f *fixture) {
-		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.2", "192.0.2.3"}, anything)
-		require.NoError(f, err)
-		_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{},
-			webdelivery.OnProgress(func(p webdelivery.Progress) {
-				if p.Status == "removing" {
-					f.srv.ChangeEntries(listID, []string{"192.0.2.1"}, nil)
-				}
-			}))
-		require.ErrorIs(f, err, webdelivery.ErrPlanStale)
-		require.ErrorContains(f, err, "0 entries are missing and 1 are unexpected; a change of this Apply is not in effect yet")
 	})
 }

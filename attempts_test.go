@@ -7,14 +7,11 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
-	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
 // When an attempt ends, in whatever way, the context of its request has ended too.
@@ -88,34 +85,4 @@ func TestEveryBodyIsClosed(t *testing.T) {
 		require.ErrorIs(t, err, want, "%d", status)
 		assert.Equal(t, 1, body.times, "%d", status)
 	}
-}
-
-// A connection error appears once in the message, in its own words, and errors.Is finds it.
-func TestAFaultIsToldInItsOwnWords(t *testing.T) {
-	t.Parallel()
-	lost := errors.New("connection lost")
-	client, err := webdelivery.NewClient("https://api.example.com", customer, webdelivery.BasicAuth(username, password),
-		webdelivery.WithHTTPClient(&http.Client{Transport: roundTripper(func(*http.Request) (*http.Response, error) { return nil, lost })}),
-		webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1}))
-	require.NoError(t, err)
-	_, err = client.Tasks.Get(t.Context(), taskID)
-	require.ErrorIs(t, err, lost)
-	assert.EqualError(t, err, "webdelivery: GET api.example.com/acme/v1/tasks/"+taskID+": connection lost")
-}
-
-// If a session is rejected when the next session is already in use, the next one stays in use.
-func TestALateRefusalOfAnOldSession(t *testing.T) {
-	t.Parallel()
-	inService(t, bySession, func(f *fixture) {
-		require.NoError(f, submit.call(f.Context(), f.client)) // creates a session
-		f.srv.ExpireSessions()
-		f.fail(testserver.Fault{Path: "/tasks/**", Count: 1, Status: http.StatusUnauthorized, Delay: 5 * time.Second})
-		done := make(chan error)
-		go func() { done <- getTask.call(f.Context(), f.client) }()
-		synctest.Wait()
-		require.NoError(f, getTask.call(f.Context(), f.client))
-		assert.Equal(f, 2, f.srv.Logins())
-		require.NoError(f, <-done)
-		assert.Equal(f, 2, f.srv.Logins())
-	})
 }

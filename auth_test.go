@@ -195,68 +195,6 @@ func TestOneResendPerCall(t *testing.T) {
 	}
 }
 
-// The re-send comes in addition to the attempts of the policy.
-func TestTheResendIsNoRetry(t *testing.T) {
-	t.Parallel()
-	s := bySession
-	s.options = []webdelivery.Option{webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1})}
-	inService(t, s, func(f *fixture) {
-		require.NoError(f, getTask.call(f.Context(), f.client))
-		f.srv.ExpireSessions()
-		require.NoError(f, getTask.call(f.Context(), f.client))
-	})
-}
-
-// If a login recovers from a rejection, the error of a later failure does not contain that rejection.
-func TestAMendedRefusalIsForgotten(t *testing.T) {
-	t.Parallel()
-	inService(t, bySession, func(f *fixture) {
-		require.NoError(f, getTask.call(f.Context(), f.client))
-		f.srv.ExpireSessions()
-		f.fail(testserver.Fault{Path: getTask.path, Skip: 1, Cut: testserver.CutAfterRead})
-		err := getTask.call(f.Context(), f.client)
-		require.Error(f, err)
-		require.NotErrorIs(f, err, webdelivery.ErrUnauthorized)
-	})
-}
-
-// If the session ends while purges wait for their permits, the client does not send them all at once after the login.
-func TestALoginWhilePurgesWait(t *testing.T) {
-	t.Parallel()
-	s := bySession
-	s.server.PurgeRate = -1
-	inService(t, s, func(f *fixture) {
-		require.NoError(f, getTask.call(f.Context(), f.client))
-		f.srv.ExpireSessions()
-		f.fail(testserver.Fault{Path: "/sessions", Delay: 3 * time.Second})
-		var wg sync.WaitGroup
-		for range 10 {
-			wg.Go(func() { assert.NoError(f, submit.call(f.Context(), f.client)) })
-		}
-		wg.Wait()
-		times := f.arrivals()
-		assert.Len(f, f.srv.Purged(), 10)
-		for i := 2; i < len(times); i++ {
-			assert.GreaterOrEqual(f, times[i]-times[i-2], hold, "%v", times)
-		}
-	})
-}
-
-// A session that works resets the cool-down: the next rejection starts with the shortest one.
-func TestASessionThatWorksEndsTheCoolDown(t *testing.T) {
-	t.Parallel()
-	inService(t, bySession, func(f *fixture) {
-		for range 3 {
-			remove := f.srv.Fail(testserver.Fault{Path: "/sessions", Status: 401})
-			f.srv.ExpireSessions()
-			require.ErrorIs(f, getTask.call(f.Context(), f.client), webdelivery.ErrUnauthorized)
-			remove()
-			time.Sleep(time.Second) // the first cool-down, each time
-			require.NoError(f, getTask.call(f.Context(), f.client))
-		}
-	})
-}
-
 // If a login returns no usable session, not every call tries it again.
 func TestAnUnusableLoginReplyCoolsDown(t *testing.T) {
 	t.Parallel()
@@ -298,43 +236,6 @@ func TestFiftyExpiredCallsLogInOnce(t *testing.T) {
 		wg.Wait()
 		assert.Equal(f, 2, f.srv.Logins())
 		assert.LessOrEqual(f, f.requests(getTask), 1+100)
-	})
-}
-
-// A session expires by its age in the middle of many calls.
-func TestSessionsThatExpireByAge(t *testing.T) {
-	t.Parallel()
-	s := bySession
-	s.server.SessionLifetime = time.Minute
-	inService(t, s, func(f *fixture) {
-		for range 10 {
-			require.NoError(f, getTask.call(f.Context(), f.client))
-			time.Sleep(25 * time.Second)
-		}
-		assert.Equal(f, 4, f.srv.Logins(), "at 0, 75, 150 and 225 s")
-	})
-}
-
-// A 401 in the middle of a collection: the client logs in once and reads the same page again. No item is lost or
-// comes twice.
-func TestASessionThatEndsBetweenPages(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, bySession, func(f *fixture) {
-		for range 25 {
-			f.srv.AddTask(testserver.TaskSpec{})
-		}
-		f.fail(testserver.Fault{Path: "/tasks", Skip: 2, Count: 1, Status: 401})
-		seen := map[string]int{}
-		for task, err := range f.client.Tasks.All(f.Context(), webdelivery.TaskListOptions{Count: 5}) {
-			require.NoError(f, err)
-			seen[task.ID]++
-		}
-		assert.Len(f, seen, 25)
-		for id, times := range seen {
-			assert.Equal(f, 1, times, id)
-		}
-		assert.Equal(f, 2, f.srv.Logins())
-		assert.Equal(f, 6, f.srv.Count("", "/tasks"))
 	})
 }
 
@@ -586,49 +487,6 @@ func TestTokensThatACookieCarries(t *testing.T) {
 	}
 	_, err := webdelivery.NewClient("https://api.example.com", customer, webdelivery.SessionToken(""))
 	require.ErrorIs(t, err, webdelivery.ErrInvalid)
-}
-
-// After a login that gets a 4xx, the client does not log in for the next call. A 5xx is transient.
-func TestWhichLoginsCoolDown(t *testing.T) {
-	t.Parallel()
-	for status, logins := range map[int]int{302: 1, 399: 1, 400: 1, 401: 1, 403: 1, 404: 1, 499: 1, 500: 2, 503: 2, 599: 2} {
-		t.Run(fmt.Sprint(status), func(t *testing.T) {
-			t.Parallel()
-			s := bySession
-			s.options = []webdelivery.Option{webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1})}
-			inService(t, s, func(f *fixture) {
-				f.fail(testserver.Fault{Method: http.MethodPost, Path: "/sessions", Status: status, Body: `{}`})
-				require.Error(f, getTask.call(f.Context(), f.client))
-				require.Error(f, getTask.call(f.Context(), f.client))
-				assert.Equal(f, logins, f.srv.Count(http.MethodPost, "/sessions"))
-				assert.Zero(f, f.requests(getTask))
-			})
-		})
-	}
-}
-
-// The error of a failed login has the login's own status, even if the service rejected the session of a request
-// before.
-func TestTheStatusOfACallWhoseLoginFails(t *testing.T) {
-	t.Parallel()
-	s := bySession
-	s.options = []webdelivery.Option{webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1})}
-	for _, renewed := range []bool{false, true} {
-		inService(t, s, func(f *fixture) {
-			if renewed {
-				require.NoError(f, getTask.call(f.Context(), f.client))
-				f.srv.ExpireSessions()
-			}
-			f.fail(testserver.Fault{Method: http.MethodPost, Path: "/sessions", Status: 403, Body: `{"description":"locked"}`})
-			err := getTask.call(f.Context(), f.client)
-			require.ErrorIs(f, err, webdelivery.ErrUnauthorized)
-			var e *webdelivery.Error
-			require.ErrorAs(f, err, &e)
-			assert.Equal(f, http.StatusForbidden, e.StatusCode)
-			assert.Equal(f, "Forbidden", e.Description, "the text of a login's response may contain a session")
-			assert.Equal(f, http.MethodGet, e.Method)
-		})
-	}
 }
 
 // A login that takes longer than every caller waits succeeds all the same, and once: callers that come later use it.

@@ -2,7 +2,6 @@ package webdelivery_test
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -185,19 +184,6 @@ func TestDo(t *testing.T) {
 	})
 }
 
-func TestDoAndEmptyReplies(t *testing.T) {
-	t.Parallel()
-	inService(t, setup{}, func(f *fixture) {
-		f.fail(testserver.Fault{Status: 204})
-		require.NoError(f, f.client.Do(f.Context(), http.MethodDelete, "/config/things/1", nil, nil))
-		raw := json.RawMessage("old")
-		require.NoError(f, f.client.Do(f.Context(), http.MethodDelete, "/config/things/1", nil, &raw))
-		assert.Empty(f, raw)
-		var out map[string]any
-		require.ErrorIs(f, f.client.Do(f.Context(), http.MethodGet, "/config/things/1", nil, &out), webdelivery.ErrBadReply)
-	})
-}
-
 // Do returns an error for a rejection under HTTP 200 too; the code of a transaction is no rejection.
 func TestDoAndEnvelopes(t *testing.T) {
 	t.Parallel()
@@ -213,18 +199,6 @@ func TestDoAndEnvelopes(t *testing.T) {
 		f.fail(testserver.Fault{Status: 200, Body: `{"code":403,"description":"not yours","transaction_id":7}`})
 		require.NoError(f, f.client.Do(f.Context(), http.MethodGet, "/transactions/7", nil, nil))
 	})
-}
-
-// encoding/json reads null into a struct by leaving it unchanged, without an error.
-func TestDoAndNull(t *testing.T) {
-	t.Parallel()
-	client := always(t, []byte(" null\n"))
-	get := func(out any) error { return client.Do(t.Context(), http.MethodGet, "/things", nil, out) }
-	require.ErrorIs(t, get(&webdelivery.Task{}), webdelivery.ErrBadReply)
-	require.ErrorIs(t, get(&struct{ ID string }{}), webdelivery.ErrBadReply)
-	for _, out := range []any{new(any), new(*webdelivery.Task), new([]string), new(map[string]any), new(json.RawMessage)} {
-		require.NoError(t, get(out))
-	}
 }
 
 // If a response cannot be read into the argument, Do returns an error before it sends anything.
@@ -294,22 +268,6 @@ func TestTheHTTPClientOfTheUserIsLeftAlone(t *testing.T) {
 		assert.NotNil(f, f.http.CheckRedirect)
 		assert.Zero(f, f.http.Timeout)
 	})
-}
-
-// An http.Client without a Transport sends through http.DefaultTransport, as in net/http.
-func TestAnHTTPClientWithoutATransport(t *testing.T) {
-	t.Parallel()
-	srv := testserver.New(testserver.Config{})
-	url, err := srv.ListenTCP()
-	require.NoError(t, err)
-	defer func() { require.NoError(t, srv.Close()) }()
-	srv.AddTask(testserver.TaskSpec{ID: "t"})
-	client, err := webdelivery.NewClient(url, "acme", webdelivery.BasicAuth(username, password),
-		webdelivery.WithHTTPClient(&http.Client{}))
-	require.NoError(t, err)
-	task, err := client.Tasks.Get(t.Context(), "t")
-	require.NoError(t, err)
-	assert.Equal(t, "t", task.ID)
 }
 
 // forbiddenJar fails the test when it is used.

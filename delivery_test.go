@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"path"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -16,8 +15,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-	"unsafe"
-	"weak"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -203,54 +200,6 @@ func TestLooksOfAQueueAreBounded(t *testing.T) {
 		wg.Wait()
 		assert.EqualValues(f, 4, most.Load())
 	})
-}
-
-// Callers who leave take their URIs with them at once, even if no permit comes for long and the limiter ignores the
-// context.
-func TestAQueueKeepsNothingOfThoseWhoLeft(t *testing.T) {
-	t.Parallel()
-	const callers = 100
-	for _, stay := range []int{0, 1} {
-		inFakeTime(t, setup{}, func(f *fixture) {
-			release := make(chan struct{})
-			stuck := webdelivery.WithPurgeLimiter(limiter{wait: func(context.Context) error {
-				<-release
-				return nil
-			}})
-			q := f.newQueue(webdelivery.QueueOptions{}, stuck)
-			ctx, leave := context.WithCancel(f.Context())
-			defer leave()
-			kept := make([]weak.Pointer[byte], callers)
-			var leaving, staying sync.WaitGroup
-			for i := range callers {
-				ctx, wg := ctx, &leaving
-				if i < stay {
-					ctx, wg = f.Context(), &staying
-				}
-				wg.Go(func() {
-					uri := object(i) + strings.Repeat("/", 1000)
-					kept[i] = weak.Make(unsafe.StringData(uri))
-					_, err := q.Purge(ctx, webdelivery.Exact(uri))
-					assert.Equal(f, i < stay, err == nil, "%v", err)
-				})
-			}
-			synctest.Wait()
-			leave()
-			leaving.Wait()
-			synctest.Wait()
-			runtime.GC()
-			alive := 0
-			for _, p := range kept {
-				if p.Value() != nil {
-					alive++
-				}
-			}
-			assert.LessOrEqual(f, alive, stay)
-			close(release)
-			staying.Wait()
-			require.NoError(f, q.Close(f.Context()))
-		})
-	}
 }
 
 // If every caller of a request has left, the request ends, as a Submit does when its context ends. If one caller

@@ -312,30 +312,6 @@ func TestA503IsUnknownUntilARetryIsAccepted(t *testing.T) {
 	})
 }
 
-// The body of a rejection may stall: the client retries the purge after the pause, not after the body.
-func TestTheBodyOfARefusalHangs(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		f.fail(testserver.Fault{
-			Path: "/cache/purge", Count: 1, Status: 503, Body: `{"code":503}`, Stall: time.Hour, Header: http.Header{"Retry-After": {"3"}},
-		})
-		require.NoError(f, submit.call(f.Context(), f.client))
-		assert.Equal(f, []time.Duration{0, 3 * time.Second}, f.arrivals())
-	})
-}
-
-// The body of a 303 to a purge is its receipt: the attempt timeout applies to it.
-func TestASlowReceipt(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, setup{server: testserver.Config{Dialect: testserver.Dialect{PurgeReply: "303-body"}}}, func(f *fixture) {
-		f.fail(testserver.Fault{Path: "/cache/purge", Stall: 10 * time.Second})
-		receipt, err := f.client.Purge.Submit(f.Context(), purgeOf(anObject))
-		require.NoError(f, err)
-		assert.Equal(f, "request submitted", receipt.Description)
-		assert.Len(f, f.arrivals(), 1)
-	})
-}
-
 // A purge that the service always answers with 503 does not delay those that it accepts.
 func TestAPurgeThatIsAlwaysRefused(t *testing.T) {
 	t.Parallel()
@@ -384,28 +360,4 @@ func TestPurgesByDo(t *testing.T) {
 		}
 		assert.Empty(f, f.srv.Requests())
 	})
-}
-
-// A code in a response counts in any spelling, also in a receipt.
-func TestCodesOfOtherWriters(t *testing.T) {
-	t.Parallel()
-	const receipt = `,"description":"d","transaction_id":1,"purge_response":{"transaction_status_uri":"/transactions/1"}}`
-	for code, is := range map[string]error{
-		`"code":403`:   webdelivery.ErrForbidden,
-		`"code":400.0`: webdelivery.ErrBadRequest, `"code":4e2`: webdelivery.ErrBadRequest, `"code":"400"`: webdelivery.ErrBadRequest,
-		`"code":"4e2"`: webdelivery.ErrBadRequest, `"code":" 400"`: webdelivery.ErrBadRequest,
-		`"code":[400]`: webdelivery.ErrBadReply, `"code":true`: webdelivery.ErrBadReply, `"code":400.5`: webdelivery.ErrServer,
-		`"code":"created"`: nil, `"code":201.0`: nil, `"code":null`: nil,
-	} {
-		inFakeTime(t, setup{}, func(f *fixture) {
-			f.fail(testserver.Fault{Path: "/cache/purge", Status: 200, Body: "{" + code + receipt})
-			got, err := f.client.Purge.Submit(f.Context(), purgeOf(anObject))
-			if is == nil {
-				require.NoError(f, err, code)
-				assert.Less(f, got.Code, 400, code)
-			} else {
-				require.ErrorIs(f, err, is, code)
-			}
-		})
-	}
 }

@@ -3,7 +3,6 @@ package webdelivery_test
 import (
 	"errors"
 	"fmt"
-	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -93,33 +92,6 @@ func TestEnvelopesInAStream(t *testing.T) {
 	}
 }
 
-// The error also contains the code in the body of a response that rejects by status. The more severe of the two
-// counts, whatever the request.
-func TestTheCodeOfARefusalIsKept(t *testing.T) {
-	t.Parallel()
-	for i, op := range everyStep(1) {
-		if op.Method == http.MethodHead {
-			continue
-		}
-		t.Run(fmt.Sprint(i, " ", op), func(t *testing.T) {
-			t.Parallel()
-			err := runAlone(t, op, roundTripper(func(*http.Request) (*http.Response, error) {
-				return response(http.StatusBadRequest, []byte(`{"code":404,"description":"no such thing"}`)), nil
-			}))
-			var refused *webdelivery.Error
-			require.ErrorAs(t, err, &refused)
-			assert.Equal(t, http.StatusBadRequest, refused.StatusCode)
-			assert.Equal(t, 404, refused.Code)
-			assert.ErrorIs(t, err, webdelivery.ErrNotFound)
-			if op.Kind == operations.LogsIn {
-				assert.Equal(t, "Not Found", refused.Description, "the response to a login may contain a session")
-			} else {
-				assert.Equal(t, "no such thing", refused.Description)
-			}
-		})
-	}
-}
-
 // No operation takes a rejection for a success. If any response of an operation has a code of 400, whatever its
 // status, the operation returns ErrBadRequest. A response to HEAD has no body and so no code.
 func TestNoOperationOverhearsARefusal(t *testing.T) {
@@ -153,18 +125,6 @@ func TestNoOperationOverhearsARefusal(t *testing.T) {
 	}
 }
 
-// The same holds for the login before an operation.
-func TestALoginThatIsRefusedByCode(t *testing.T) {
-	t.Parallel()
-	for _, fault := range refusalsByCode() {
-		inReliableService(t, bySession, func(f *fixture) {
-			fault.Path = "/sessions"
-			f.fail(fault)
-			require.ErrorIs(f, getTask.call(f.Context(), f.client), webdelivery.ErrUnauthorized)
-		})
-	}
-}
-
 func refusalsByCode() (faults []testserver.Fault) {
 	for _, status := range []int{http.StatusOK, http.StatusCreated} {
 		for _, code := range []string{`400`, `"400"`} {
@@ -191,76 +151,6 @@ func TestTheCodeOfATransactionIsItsOwn(t *testing.T) {
 		require.NoError(f, err)
 		assert.Equal(f, http.StatusBadRequest, transaction.Code)
 	})
-}
-
-// A code of 400 or more counts in every spelling. A number that cannot be a code counts as a fault of the service.
-// The last two lines of the table are no codes: a word, for example.
-func TestEnvelopesInEverySpelling(t *testing.T) {
-	t.Parallel()
-	for body, code := range map[string]int{
-		`{"code":503}`: 503, `{"code":"503"}`: 503, `{"code":" 503 "}`: 503, `{"code":5.03e2}`: 503,
-		`{"code":503,"code":{}}`: 503, `{"code":[],"code":503}`: 503, `{"code":true,"code":503}`: 503,
-		`{"code":503,"code":200}`: 503, `{"code":200,"code":503}`: 503, `{"code":"no","code":503}`: 503, `{"code":503,"note":"` + "\xff" + `"}`: 503,
-		"\ufeff" + `{"code":503}`: 503,
-		`{"code":503.5}`:          500, `{"code":"503.5"}`: 500, `{"code":0.5}`: 500,
-		`{"code":4294967297}`: math.MaxInt32, `{"code":4294967497}`: math.MaxInt32, `{"code":99999999999999999999}`: math.MaxInt32,
-		`{"code":1e400}`: math.MaxInt32, `{"code":"1e400"}`: math.MaxInt32,
-
-		`{"code":200}`: 0, `{"code":302}`: 0, `{"code":-503}`: 0, `{"code":-1e400}`: 0, `{"code":"E503"}`: 0, `{"code":"inf"}`: 0, `{"code":null}`: 0,
-		`{"code":{"code":503}}`: 0, `{"code":true}`: 0, `[{"code":503}]`: 0, `{"note":{"code":503}}`: 0,
-	} {
-		t.Run(body, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				err := always(t, []byte(body)).Do(t.Context(), http.MethodGet, "/x", nil, nil)
-				if code == 0 {
-					require.NoError(t, err)
-					return
-				}
-				var refused *webdelivery.Error
-				require.ErrorAs(t, err, &refused)
-				assert.Equal(t, code, refused.Code)
-				assert.ErrorIs(t, err, webdelivery.ErrServer)
-			})
-		})
-	}
-}
-
-// Query and Rows treat a code below 400 alike: it is no rejection.
-func TestCodesBelow400(t *testing.T) {
-	t.Parallel()
-	for _, code := range []int{100, 200, 302, 399} {
-		body := fmt.Sprintf(`{"code":%d,"columns":[{"name":"client_ip"}],"rows":[["192.0.2.1"]],"total_results":1}`, code)
-		client := always(t, []byte(body))
-		result, err := client.Stats.Events.Query(t.Context(), lastHour(1))
-		require.NoError(t, err, code)
-		assert.Len(t, result.Rows, 1)
-		rows, err := gather(client.Stats.Events.All(t.Context(), lastHour(1)))
-		require.NoError(t, err, code)
-		assert.Len(t, rows, 1)
-	}
-}
-
-// The error of an envelope after rows contains the service's own words.
-func TestEnvelopesBehindRowsKeepTheirWords(t *testing.T) {
-	t.Parallel()
-	const good = `{"columns":[{"name":"client_ip"}],"rows":[["192.0.2.1"]],"total_results":1`
-	for rest, says := range map[string]string{
-		`,"code":503,"description":"backend gone"}`:              "backend gone",
-		`,"description":"backend gone","code":503}`:              "backend gone",
-		`,"message":"backend gone","code":503}`:                  "backend gone",
-		`,"error_info":{"message":"backend gone"},"code":503}`:   "backend gone",
-		`,"description":7,"message":"backend gone","code":503}`:  "backend gone",
-		`,"description":"` + password + ` is wrong","code":503}`: "[redacted] is wrong",
-		`,"code":503}`: "Service Unavailable",
-	} {
-		rows, err := gather(always(t, []byte(good+rest)).Stats.Events.All(t.Context(), lastHour(1)))
-		assert.Len(t, rows, 1)
-		var refused *webdelivery.Error
-		require.ErrorAs(t, err, &refused, rest)
-		assert.Equal(t, says, refused.Description, rest)
-		assert.Equal(t, 503, refused.Code)
-	}
 }
 
 // The code of an envelope can reject the credentials too: 401, and for purges and transactions also 403 (open point

@@ -3,7 +3,6 @@ package webdelivery_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -11,14 +10,12 @@ import (
 	"net/netip"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/internal/operations"
-	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
 // ErrInvalid means that nothing was sent. So no error matches it after the service has got a request. If the client
@@ -60,61 +57,6 @@ func (s *leadingAstray) RoundTrip(r *http.Request) (*http.Response, error) {
 		},
 		page: 1, lacking: !honest,
 	}.to(r)), nil
-}
-
-// No id and no address of a response causes ErrInvalid, whatever the operation does with it.
-func TestErrInvalidIsNoErrorOfAResponse(t *testing.T) {
-	t.Parallel()
-	ids := []string{"..", ".", "a/../b", `a\..\b`, "\x01", "", "a/b"}
-	addresses := []string{
-		"https://elsewhere.example.com/tasks/1", "//elsewhere.example.com/x", "/../x", "/x/%2e%2e/y", "%zz", "http://[", "/x#y", "mailto:a@b", "",
-		"/config/networklists/" + listID + "/entries/deletions?a b",
-	}
-	for i, op := range everyStep(time.Second) {
-		t.Run(fmt.Sprint(i, " ", op), func(t *testing.T) {
-			t.Parallel()
-			for _, honestReads := range []bool{false, true} {
-				for i := range max(len(ids), len(addresses)) {
-					service := &leadingAstray{id: ids[i%len(ids)], address: addresses[i%len(addresses)], honestReads: honestReads}
-					err := runAlone(t, op, service)
-					require.Positive(t, service.requests.Load())
-					assert.NotErrorIs(t, err, webdelivery.ErrInvalid, "id %q, address %q, honest reads %t", service.id, service.address, honestReads)
-				}
-			}
-		})
-	}
-}
-
-// If Do reads into a type whose decoder returns a ValidationError, the error does not match ErrInvalid, because the
-// request was sent.
-func TestErrInvalidIsNoErrorOfWhatDoReads(t *testing.T) {
-	t.Parallel()
-	err := always(t, []byte(`{"version":7}`)).Do(t.Context(), http.MethodGet, "/tasks/plan", nil, &webdelivery.Plan{})
-	require.ErrorIs(t, err, webdelivery.ErrBadReply)
-	require.ErrorContains(t, err, "the plan has version 7")
-	assert.NotErrorIs(t, err, webdelivery.ErrInvalid)
-}
-
-// An entry cannot be removed if its id cannot be part of an address. For the same reason, a task with such an id
-// cannot be polled.
-func TestIDsThatNoAddressHolds(t *testing.T) {
-	t.Parallel()
-	withList(t, setup{}, []string{"192.0.2.1"}, func(f *fixture) {
-		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.2"}, anything)
-		require.NoError(f, err)
-		restore := f.srv.Fail(testserver.Fault{Method: http.MethodPost, Status: http.StatusOK, Body: `{"task_id":".."}`})
-		_, err = f.client.NetworkLists.AddEntries(f.Context(), listID, []string{"192.0.2.3"})
-		require.ErrorIs(f, err, webdelivery.ErrBadReply)
-		assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
-		_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true})
-		require.ErrorIs(f, err, webdelivery.ErrBadReply)
-		restore()
-
-		f.fail(testserver.Fault{Path: "/config/networklists/*/entries", Status: http.StatusOK, Body: `{"items":[{"id":"..","entry":"192.0.2.1"}],"total":1}`})
-		_, err = f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.2"}, anything)
-		require.ErrorIs(f, err, webdelivery.ErrBadReply)
-		require.ErrorContains(f, err, `"192.0.2.1" has no id of its own`)
-	})
 }
 
 // withoutArguments are the operations without an argument that could be wrong.
@@ -258,92 +200,6 @@ func TestWrongArgumentsAreErrInvalid(t *testing.T) {
 		})
 	}
 }
-
-// If Plan and Apply can detect a problem without the list, they return ErrInvalid. If they have to read the list,
-// they return another error, whose outcome is that the list was not changed.
-func TestErrorsOfPlans(t *testing.T) {
-	t.Parallel()
-	plan := func(desired []string, options webdelivery.PlanOptions) func(f *fixture, made *webdelivery.Plan) error {
-		return func(f *fixture, _ *webdelivery.Plan) error {
-			_, err := f.client.NetworkLists.Plan(f.Context(), listID, desired, options)
-			return err
-		}
-	}
-	apply := func(change func(f *fixture, p *webdelivery.Plan)) func(f *fixture, made *webdelivery.Plan) error {
-		return func(f *fixture, made *webdelivery.Plan) error {
-			change(f, made)
-			before := len(f.srv.Requests())
-			_, err := f.client.NetworkLists.Apply(f.Context(), made, webdelivery.ApplyOptions{})
-			if len(f.srv.Requests()) == before {
-				return &unsent{err}
-			}
-			return err
-		}
-	}
-	held := addresses(10)
-	for name, tt := range map[string]struct {
-		call  func(f *fixture, made *webdelivery.Plan) error
-		want  error
-		plan  bool // the error contains the plan
-		early bool // Apply sent nothing
-	}{
-		"no limit":               {call: plan(held, webdelivery.PlanOptions{MaxRemove: "half"}), want: webdelivery.ErrInvalid},
-		"two types":              {call: plan([]string{"192.0.2.1", "DE"}, anything), want: webdelivery.ErrInvalid},
-		"too many removals":      {call: plan(held[4:], webdelivery.PlanOptions{}), want: webdelivery.ErrPlanRefused, plan: true},
-		"an empty feed":          {call: plan(nil, webdelivery.PlanOptions{}), want: webdelivery.ErrPlanRefused, plan: true},
-		"too many additions":     {call: plan(append(addresses(12), held...), webdelivery.PlanOptions{MaxAdd: 1}), want: webdelivery.ErrPlanRefused, plan: true},
-		"too wide":               {call: plan(append([]string{"0.0.0.0/1"}, held...), webdelivery.PlanOptions{}), want: webdelivery.ErrPlanRefused, plan: true},
-		"too wide, of IPv6":      {call: plan(append([]string{"2000::/3"}, held...), webdelivery.PlanOptions{}), want: webdelivery.ErrPlanRefused, plan: true},
-		"too much of everything": {call: plan([]string{"0.0.0.0/1", "2000::/3"}, webdelivery.PlanOptions{MaxAdd: 1}), want: webdelivery.ErrPlanRefused, plan: true},
-		"the other type":         {call: plan([]string{"DE"}, anything), want: webdelivery.ErrPlanRefused},
-		"no entry":               {call: plan([]string{"x y"}, anything), want: webdelivery.ErrPlanRefused},
-		"edited to remove too much": {
-			call: apply(func(_ *fixture, p *webdelivery.Plan) { p.MaxRemove = webdelivery.RemoveNone }),
-			want: webdelivery.ErrPlanRefused, plan: true,
-		},
-		"edited to add too much": {
-			call: apply(func(_ *fixture, p *webdelivery.Plan) { p.Add[0] = "0.0.0.0/0" }),
-			want: webdelivery.ErrPlanRefused, plan: true,
-		},
-		"edited to have no type": {call: apply(func(_ *fixture, p *webdelivery.Plan) { p.Type = "" }), want: webdelivery.ErrInvalid, early: true},
-		"does not fit": {
-			call: apply(func(_ *fixture, p *webdelivery.Plan) { p.Remove = append(p.Remove, p.Remove[0]) }),
-			want: webdelivery.ErrPlanRefused, plan: true,
-		},
-		"stale": {
-			call: apply(func(f *fixture, _ *webdelivery.Plan) { f.srv.ChangeEntries(listID, []string{"203.0.113.7"}, nil) }),
-			want: webdelivery.ErrPlanStale,
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			withList(t, setup{}, held, func(f *fixture) {
-				made, err := f.client.NetworkLists.Plan(f.Context(), listID, append([]string{"203.0.113.0/24"}, held[1:]...), webdelivery.PlanOptions{})
-				require.NoError(f, err)
-				err = tt.call(f, made)
-				require.ErrorIs(f, err, tt.want)
-				is := func(target error) bool { return errors.Is(tt.want, target) }
-				assert.Equal(f, is(webdelivery.ErrInvalid), errors.Is(err, webdelivery.ErrInvalid))
-				assert.Equal(f, is(webdelivery.ErrPlanRefused), errors.Is(err, webdelivery.ErrPlanRefused))
-				assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
-				assert.Zero(f, f.srv.Count(http.MethodPost, "")+f.srv.Count(http.MethodDelete, ""))
-				var sentNothing *unsent
-				assert.Equal(f, tt.early, errors.As(err, &sentNothing))
-				var refused *webdelivery.PlanError
-				if errors.As(err, &refused) {
-					assert.Equal(f, tt.plan, refused.Plan != nil)
-				} else {
-					assert.False(f, tt.plan)
-				}
-			})
-		})
-	}
-}
-
-// unsent marks the error of a call that sent nothing.
-type unsent struct{ error }
-
-func (e *unsent) Unwrap() error { return e.error }
 
 // A plan with too many removals returns an error with their number and with the plan. The plan can be shown, and
 // Apply refuses it with the same error, also after it was stored. Apply accepts the plan when its limit is changed.

@@ -1,19 +1,16 @@
 package webdelivery_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
-	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
 // once checks that each line of a text contains "webdelivery:" once, at its start.
@@ -63,41 +60,6 @@ func TestAnErrorSaysOnceWhoseItIs(t *testing.T) {
 		"webdelivery: purge of a: refused together with others and not sent alone; purge it again")
 }
 
-// The same for errors of calls: a login, a wait in an outage, a change that failed in part, a queue, and an option.
-func TestErrorsOfCallsSayOnceWhoseTheyAre(t *testing.T) {
-	t.Parallel()
-	sessions := setup{auth: webdelivery.SessionAuth(username, "wrong-password")}
-	inFakeTime(t, sessions, func(f *fixture) {
-		_, err := f.client.Tasks.Get(f.Context(), taskID)
-		require.ErrorIs(f, err, webdelivery.ErrUnauthorized)
-		once(f.T, err.Error())
-		queue := f.newQueue(webdelivery.QueueOptions{})
-		_, err = queue.Purge(f.Context(), webdelivery.Exact(anObject))
-		require.ErrorIs(f, err, webdelivery.ErrUnauthorized)
-		once(f.T, err.Error())
-		require.NoError(f, queue.Close(f.Context()))
-	})
-	inReliableService(t, setup{}, func(f *fixture) {
-		f.fail(testserver.Fault{Status: http.StatusServiceUnavailable})
-		_, err := f.client.Tasks.Wait(f.Context(), "task-1", webdelivery.WaitTimeout(time.Minute))
-		require.ErrorIs(f, err, context.DeadlineExceeded)
-		once(f.T, err.Error())
-		_, err = f.client.Tasks.WaitAll(f.Context(), []string{"task-1", "task-2"}, webdelivery.WaitTimeout(time.Minute))
-		once(f.T, err.Error())
-		_, err = f.client.NetworkLists.AddEntries(f.Context(), reliableList, []string{newEntry})
-		once(f.T, err.Error())
-		assert.ErrorContains(f, err, "1 unknown: POST "+f.host()+"/acme/v1/config/networklists/")
-		_, err = f.client.NetworkLists.Apply(f.Context(), &webdelivery.Plan{}, webdelivery.ApplyOptions{})
-		require.EqualError(f, err, "webdelivery: invalid version: the plan has none; create a plan with NetworkLists.Plan "+
-			"(one that an earlier SDK stored: plan again)")
-		_, err = f.client.NetworkLists.Apply(f.Context(), &webdelivery.Plan{Version: 1}, webdelivery.ApplyOptions{})
-		require.EqualError(f, err, `webdelivery: invalid list_id: "" is no id of a list; create a plan with NetworkLists.Plan`)
-	})
-	_, err := webdelivery.NewClient("https://api.example.com", customer, webdelivery.BasicAuth(username, password),
-		webdelivery.WithDialect(webdelivery.Dialect{EntryDeletePath: "/a"}))
-	once(t, err.Error())
-}
-
 // An error names host and path also if there was no response. It does not contain the user's name or password.
 func TestAnErrorNamesTheHost(t *testing.T) {
 	t.Parallel()
@@ -111,13 +73,4 @@ func TestAnErrorNamesTheHost(t *testing.T) {
 	var e *webdelivery.Error
 	require.ErrorAs(t, err, &e)
 	assert.Equal(t, "api.example.com:8443", e.Host)
-}
-
-// The error for a missing column names its field, and what to do.
-func TestAMissingColumn(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		_, err := scanOne[int](f, []string{"b"}, "[1]")
-		require.EqualError(f, err, "webdelivery: row 1, column a for field A (int): there is no such column; ask for the column in the query, or remove the tag")
-	})
 }

@@ -241,20 +241,6 @@ func TestAnExportHasEachRowOnce(t *testing.T) {
 	})
 }
 
-// A break costs the rows of three seconds; the export goes on.
-func TestWhatABreakCosts(t *testing.T) {
-	t.Parallel()
-	inExport(t, eventsOf(1000, 20), func(e *anExport) {
-		e.service.pieces = 2000
-		names, err := e.read(e.client.Stats.NewExport(e.query, webdelivery.Cursor{}), math.MaxInt)
-		require.NoError(e, err)
-		assert.Len(e, names, 20_000)
-		breaks := len(e.service.requests) - 2 // minus the request for the total and the last one for rows
-		assert.Greater(e, breaks, 2)
-		assert.LessOrEqual(e, e.service.sent, 20_000+breaks*(3*20+1)+len(e.service.requests))
-	})
-}
-
 // Without a break an export sends two requests: one for the total, one for the rows.
 func TestRequestsOfAnExport(t *testing.T) {
 	t.Parallel()
@@ -296,27 +282,6 @@ func TestLateRows(t *testing.T) {
 		assert.Equal(e, webdelivery.IncompleteError{Got: 201, Total: 202}, *incomplete)
 		assert.Contains(e, rest, "12:00:09.500 late")
 		assert.Len(e, append(first, rest...), 201)
-	})
-}
-
-// If rows arrive behind the position while an export reads, it yields them.
-func TestAnExportOfALiveSpan(t *testing.T) {
-	t.Parallel()
-	inExport(t, eventsOf(20, 100), func(e *anExport) {
-		e.service.pieces = 300
-		all := e.service.events
-		e.service.events = all[:500]
-		e.service.status = func(request int) int {
-			e.service.events = all[:min(len(all), 500+100*request)]
-			return http.StatusOK
-		}
-		export, got := e.client.Stats.NewExport(e.query, webdelivery.Cursor{}), []string(nil)
-		for len(got) < len(all) {
-			names, err := e.read(export, math.MaxInt)
-			require.NoError(e, err)
-			got = append(got, names...)
-		}
-		assert.ElementsMatch(e, namesOf(all), got)
 	})
 }
 
@@ -619,65 +584,6 @@ func TestWhatAnExportDoesNotBelieve(t *testing.T) {
 	}
 }
 
-// If two events of the same time differ only in the invalid UTF-8 of their texts, the export yields both.
-func TestEventsThatDifferInBrokenTexts(t *testing.T) {
-	t.Parallel()
-	inExport(t, nil, func(e *anExport) {
-		const head = `{"columns":[{"name":"event_timestamp_ms"},{"name":"rule_id"}],"rows":[`
-		row := func(text string) string { return `["2026-11-20T12:00:01","` + text + `"]` }
-		bodies := []string{head + row("/\xff") + ",[", head + row("/\xfe") + "," + row("/\xff") + `],"total_results":2}`}
-		e.service.body = func(n int, query string) (string, bool) {
-			if strings.Contains(query, "endtime=2026-11-20") {
-				return head + `],"total_results":0}`, true // before the second of the events
-			} else if strings.Contains(query, "limit=1&") {
-				return head + row("/\xff") + `],"total_results":2}`, true
-			}
-			return bodies[min(n-1, 1)], true
-		}
-		var raw []string
-		for row, err := range e.client.Stats.NewExport(e.query, webdelivery.Cursor{}).All(e.Context()) {
-			require.NoError(e, err)
-			raw = append(raw, string(row.At(1).Raw()))
-		}
-		assert.Equal(e, []string{"\"/\xff\"", "\"/\xfe\""}, raw)
-	})
-}
-
-// New events do not hide that others arrived late. An export reports a late event once, and so does a later process.
-func TestNewEventsDoNotHideLateOnes(t *testing.T) {
-	t.Parallel()
-	inExport(t, eventsOf(20, 10), func(e *anExport) {
-		export := e.client.Stats.NewExport(e.query, webdelivery.Cursor{})
-		_, err := e.read(export, 150)
-		require.NoError(e, err)
-		e.service.events = append(e.service.events, anEvent{exported.Add(3 * time.Second), "late"})
-		slices.SortStableFunc(e.service.events, func(a, b anEvent) int { return a.at.Compare(b.at) })
-		added := 0
-		e.service.status = func(int) int { // with each request there is a new event
-			added++
-			e.service.events = append(e.service.events, anEvent{exported.Add(time.Minute + time.Duration(added)*time.Second), "new"})
-			return http.StatusOK
-		}
-		_, err = e.read(export, math.MaxInt)
-		var incomplete *webdelivery.IncompleteError
-		require.ErrorAs(e, err, &incomplete)
-		assert.Equal(e, int64(1), incomplete.Total-incomplete.Got)
-
-		stored, err := json.Marshal(export.Cursor())
-		require.NoError(e, err)
-		var cursor webdelivery.Cursor
-		require.NoError(e, json.Unmarshal(stored, &cursor))
-		later := e.client.Stats.NewExport(e.query, cursor)
-		_, err = e.read(later, math.MaxInt)
-		require.NoError(e, err, "the late event was reported before")
-		e.service.events = append(e.service.events, anEvent{exported.Add(4 * time.Second), "late too"})
-		slices.SortStableFunc(e.service.events, func(a, b anEvent) int { return a.at.Compare(b.at) })
-		_, err = e.read(later, math.MaxInt)
-		require.ErrorAs(e, err, &incomplete)
-		assert.Equal(e, int64(1), incomplete.Total-incomplete.Got)
-	})
-}
-
 // The service deletes old days while an export goes on from day to day. The export reports late events of the days
 // that still exist.
 func TestAnExportBeyondTheRetention(t *testing.T) {
@@ -734,47 +640,5 @@ func TestACursorOfAnotherCustomer(t *testing.T) {
 		require.NoError(e, err)
 		_, err = e.read(same.Stats.NewExport(e.query, export.Cursor()), 1)
 		require.NoError(e, err)
-	})
-}
-
-// More events arrive at once than the limit of a request allows.
-func TestABurst(t *testing.T) {
-	t.Parallel()
-	inExport(t, nil, func(e *anExport) {
-		e.service.events = []anEvent{{exported, "first"}}
-		e.service.status = func(n int) int {
-			if n == 1 {
-				for i := range 3000 {
-					e.service.events = append(e.service.events, anEvent{exported.Add(time.Second), strconv.Itoa(i)})
-				}
-			}
-			return http.StatusOK
-		}
-		names, err := e.read(e.client.Stats.NewExport(e.query, webdelivery.Cursor{}), math.MaxInt)
-		require.NoError(e, err)
-		assert.Len(e, names, 3001)
-	})
-}
-
-// The 5 minutes of an outage begin with the last new event, however long its response took.
-func TestPatienceBeginsWithTheLastEvent(t *testing.T) {
-	t.Parallel()
-	inExport(t, eventsOf(10, 10), func(e *anExport) {
-		e.service.status = func(n int) int {
-			if n >= 3 && n < 20 {
-				return http.StatusServiceUnavailable
-			}
-			return http.StatusOK
-		}
-		e.service.body = func(n int, _ string) (string, bool) {
-			return `{"columns":[{"name":"event_timestamp_ms"},{"name":"rule_id"}],"rows":[["2026-11-20T12:00:00.000","0"],[`, n == 1
-		}
-		rows := 0
-		for _, err := range e.client.Stats.NewExport(e.query, webdelivery.Cursor{}).All(e.Context()) {
-			require.NoError(e, err)
-			time.Sleep(10 * time.Second)
-			rows++
-		}
-		assert.Equal(e, 100, rows)
 	})
 }

@@ -94,43 +94,6 @@ func TestNineDaysOfHourlyRuns(t *testing.T) {
 	})
 }
 
-// If an event is reported as missing and then arrives, it does not hide another one that is late.
-func TestAMissingEventThatArrives(t *testing.T) {
-	t.Parallel()
-	inExport(t, nil, func(e *anExport) {
-		time.Sleep(time.Until(exported.Add(time.Hour)))
-		for second := range 20 {
-			e.service.events = append(e.service.events, anEvent{exported.Add(time.Duration(second) * time.Second), "in time"})
-		}
-		all := e.service.events
-		e.service.body = func(n int, _ string) (string, bool) { // announces an event that is not there yet
-			return `{"columns":[{"name":"event_timestamp_ms"},{"name":"rule_id"}],"rows":[],"total_results":20}`, n == 0
-		}
-		e.service.events, e.service.pieces = all[:19], 10
-		missing := func(rows int, from webdelivery.Cursor) (int64, webdelivery.Cursor) {
-			export := e.client.Stats.NewExport(e.query, e.stored(from))
-			names, err := e.read(export, math.MaxInt)
-			assert.Len(e, names, rows)
-			incomplete, ok := errors.AsType[*webdelivery.IncompleteError](err)
-			if !ok {
-				require.NoError(e, err)
-				return 0, export.Cursor()
-			}
-			return incomplete.Total - incomplete.Got, export.Cursor()
-		}
-		n, cursor := missing(19, webdelivery.Cursor{})
-		assert.Equal(e, int64(1), n)
-		e.service.pieces, e.service.events = 0, all
-		n, cursor = missing(1, cursor)
-		assert.Zero(e, n)
-		e.service.events = sorted(append(slices.Clone(all), anEvent{exported.Add(3 * time.Second), "late"}))
-		n, cursor = missing(0, cursor)
-		assert.Equal(e, int64(1), n)
-		n, _ = missing(0, cursor)
-		assert.Zero(e, n, "it was reported before")
-	})
-}
-
 // A resumed export yields each event once, wherever the service draws the borders of a time range.
 func TestBordersOfATimeRange(t *testing.T) {
 	t.Parallel()
@@ -159,64 +122,5 @@ func TestBordersOfATimeRange(t *testing.T) {
 			got = append(got, rest...)
 		}
 		assert.Equal(e, namesOf(e.service.events), got)
-	})
-}
-
-// A cursor that an earlier version of the SDK stored is valid. It holds a number of missing events, but not their days.
-// So they are reported once more.
-func TestACursorOfAnEarlierVersion(t *testing.T) {
-	t.Parallel()
-	const text = `{"version":1,"query":"f7680c2257b6a161a0cb57f9a5a88c3f","columns":["event_timestamp_ms","rule_id"],` +
-		`"position":{"rows":10,"last":"2026-11-20T12:00:04Z","recent":["a5Nl0CG++f57eNYViMqTxfwjcjh3KNOWBGke9SP+boA=",` +
-		`"T0cXCf042oNMSemjxpzgxIiUuHBatzykauUsM2RbOQ0="],"days":{"20777":10},"full":2,"missed":1},"check":"a8c3455dec2a406b"}`
-	inExport(t, eventsOf(6, 2), func(e *anExport) {
-		time.Sleep(time.Until(exported.Add(time.Hour)))
-		e.service.events = sorted(append(e.service.events, anEvent{exported.Add(1500 * time.Millisecond), "late"}))
-		var cursor webdelivery.Cursor
-		require.NoError(e, json.Unmarshal([]byte(text), &cursor))
-		again, err := json.Marshal(cursor)
-		require.NoError(e, err)
-		assert.Equal(e, text, string(again))
-		assert.Equal(e, int64(10), cursor.Count())
-
-		export := e.client.Stats.NewExport(e.query, cursor)
-		names, err := e.read(export, math.MaxInt)
-		assert.ElementsMatch(e, []string{"12:00:05.000 10", "12:00:05.000 11"}, names)
-		var incomplete *webdelivery.IncompleteError
-		require.ErrorAs(e, err, &incomplete)
-		assert.Equal(e, webdelivery.IncompleteError{Got: 12, Total: 13}, *incomplete)
-
-		export = e.client.Stats.NewExport(e.query, e.stored(export.Cursor()))
-		names, err = e.read(export, math.MaxInt)
-		require.NoError(e, err)
-		assert.Empty(e, names)
-	})
-}
-
-// Cursor may be called while a range counts and reports missing events.
-func TestCursorsWhileRowsReports(t *testing.T) {
-	t.Parallel()
-	inExport(t, eventsOf(20, 10), func(e *anExport) {
-		export := e.client.Stats.NewExport(e.query, webdelivery.Cursor{})
-		_, err := e.read(export, 150)
-		require.NoError(e, err)
-		e.service.events = sorted(append(e.service.events, anEvent{exported.Add(3 * time.Second), "late"}))
-		done, stopped := make(chan struct{}), make(chan struct{})
-		go func() {
-			defer close(stopped)
-			for {
-				select {
-				case <-done:
-					return
-				default:
-					export.Cursor()
-				}
-			}
-		}()
-		_, err = e.read(export, math.MaxInt)
-		close(done)
-		<-stopped
-		var incomplete *webdelivery.IncompleteError
-		require.ErrorAs(e, err, &incomplete)
 	})
 }

@@ -74,16 +74,6 @@ func (f *fixture) answerThings() {
 // requests returns how many requests arrived for the operation.
 func (f *fixture) requests(op operation) int { return f.srv.Count("", op.path) }
 
-func TestMaxAttemptsOneTurnsRetryingOff(t *testing.T) {
-	t.Parallel()
-	off := webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1})
-	inService(t, setup{options: []webdelivery.Option{off}}, func(f *fixture) {
-		f.fail(testserver.Fault{Status: 503})
-		require.ErrorIs(f, getTask.call(f.Context(), f.client), webdelivery.ErrServer)
-		assert.Equal(f, 1, f.requests(getTask))
-	})
-}
-
 // The outcome of a write after faults that leave it unknown, and after faults that do not.
 func TestOutcomeOfAFailedWrite(t *testing.T) {
 	t.Parallel()
@@ -180,22 +170,6 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// A transport of the user's that does not report its connections cannot prove that a request was not sent.
-func TestAnUnknownTransportProvesNothing(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		calls := 0
-		f.http.Transport = roundTripper(func(*http.Request) (*http.Response, error) {
-			calls++
-			return nil, errors.New("broken")
-		})
-		client := f.newClient(f.srv.URL(), setup{})
-		err := postWrite.call(f.Context(), client)
-		assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
-		assert.Equal(f, 1, calls)
-	})
-}
-
 // Malformed responses. The client takes none for a success and does not retry; the error contains the status.
 func TestUnusableReplies(t *testing.T) {
 	t.Parallel()
@@ -241,35 +215,6 @@ func TestUnusableReplies(t *testing.T) {
 	}
 }
 
-// Unusual responses that have all the members they need.
-func TestUnusualRepliesThatAreRead(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		name   string
-		header http.Header
-		body   string
-		want   string
-	}{
-		{"missing Content-Type", http.Header{"Content-Type": nil}, `{"id":"task-1"}`, "task-1"},
-		{"text/plain", http.Header{"Content-Type": {"text/plain"}}, `{"id":"task-1"}`, "task-1"},
-		{"another letter case", nil, `{"id":"TASK-1"}`, "TASK-1"},
-		{"escapes", nil, `{"id":"t\u0061sk-1","status":"\ud83d\ude00"}`, "task-1"},
-		{"unknown members", nil, `{"id":"task-1","new":{"deep":[1,2]}}`, "task-1"},
-		{"null for what is optional", nil, `{"id":"task-1","user":null,"error_info":null,"end_time":null}`, "task-1"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			inService(t, setup{}, func(f *fixture) {
-				f.fail(testserver.Fault{Status: 200, Header: tt.header, Body: tt.body})
-				task, err := f.client.Tasks.Get(f.Context(), taskID)
-				require.NoError(f, err)
-				assert.Equal(f, tt.want, task.ID)
-			})
-		})
-	}
-}
-
 // The error of a page that is not JSON contains the status and the beginning of the body.
 func TestErrorPages(t *testing.T) {
 	t.Parallel()
@@ -302,26 +247,6 @@ func TestErrorPages(t *testing.T) {
 	}
 }
 
-// A final status below 200 is no success.
-func TestStatusesBelow200(t *testing.T) {
-	t.Parallel()
-	for _, status := range []string{"000", "099", "101"} {
-		for _, op := range []operation{deleteOne, getTask, submit} {
-			inService(t, setup{}, func(f *fixture) {
-				f.fail(testserver.Fault{Handler: func(w http.ResponseWriter, r *http.Request) {
-					_, _ = io.Copy(io.Discard, r.Body)
-					conn, _, err := w.(http.Hijacker).Hijack()
-					if err == nil {
-						_, _ = io.WriteString(conn, "HTTP/1.1 "+status+" Odd\r\nContent-Length: 0\r\n\r\n")
-						_ = conn.Close()
-					}
-				}})
-				require.Error(f, op.call(f.Context(), f.client))
-			})
-		}
-	}
-}
-
 // The body of a 101 is the connection, which the service keeps open. The client does not read from it, in a login
 // neither, and works afterwards.
 func TestSwitchingProtocols(t *testing.T) {
@@ -348,21 +273,6 @@ func TestSwitchingProtocols(t *testing.T) {
 		require.ErrorIs(f, getTask.call(f.Context(), f.client), webdelivery.ErrBadReply)
 		time.Sleep(time.Minute)
 		require.NoError(f, getTask.call(f.Context(), f.client))
-	})
-}
-
-// Nothing that a transport of the user's may leave out, and nothing that a service may claim, makes the client panic.
-func TestOddTransports(t *testing.T) {
-	t.Parallel()
-	answer := func(r *http.Response) roundTripper {
-		return func(*http.Request) (*http.Response, error) { return r, nil }
-	}
-	noLimit := webdelivery.WithMaxResponseBytes(1<<63 - 1)
-	inFakeTime(t, setup{}, func(f *fixture) {
-		f.http.Transport = answer(&http.Response{StatusCode: 200})
-		require.ErrorIs(f, getTask.call(f.Context(), f.newClient(f.srv.URL(), setup{})), webdelivery.ErrBadReply)
-		f.http.Transport = answer(&http.Response{StatusCode: 200, ContentLength: 1<<63 - 1, Body: io.NopCloser(strings.NewReader(`{"id":"task-1"}`))})
-		require.NoError(f, getTask.call(f.Context(), f.newClient(f.srv.URL(), setup{options: []webdelivery.Option{noLimit}})))
 	})
 }
 
@@ -470,4 +380,20 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A transport of the user's that does not report its connections cannot prove that a request was not sent.
+func TestAnUnknownTransportProvesNothing(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		calls := 0
+		f.http.Transport = roundTripper(func(*http.Request) (*http.Response, error) {
+			calls++
+			return nil, errors.New("broken")
+		})
+		client := f.newClient(f.srv.URL(), setup{})
+		err := postWrite.call(f.Context(), client)
+		assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
+		assert.Equal(f, 1, calls)
+	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -216,19 +215,6 @@ func TestGivingUpLeavesNoHole(t *testing.T) {
 	})
 }
 
-// The time of an attempt begins when the client has the permit.
-func TestThePermitDoesNotCountAgainstTheAttempt(t *testing.T) {
-	t.Parallel()
-	short := webdelivery.WithAttemptTimeout(time.Second)
-	slow := webdelivery.WithPurgeLimiter(limiter{wait: func(ctx context.Context) error {
-		time.Sleep(time.Minute)
-		return ctx.Err()
-	}})
-	inFakeTime(t, setup{options: []webdelivery.Option{short, slow}}, func(f *fixture) {
-		require.NoError(f, submit.call(f.Context(), f.client))
-	})
-}
-
 // If the limiter returns an error, the client sends nothing and does not retry.
 func TestABrokenLimiterSendsNothing(t *testing.T) {
 	t.Parallel()
@@ -307,65 +293,6 @@ func TestADeadlineBeforeThePermit(t *testing.T) {
 	})
 }
 
-// A new pause does not shorten a longer one that is under way. A 429 on a read pauses nothing.
-func TestPausesDoNotShorten(t *testing.T) {
-	t.Parallel()
-	inService(t, setup{}, func(f *fixture) {
-		f.warm()
-		f.fail(testserver.Fault{Path: "/cache/purge", Count: 1, Status: 429, Delay: 600 * time.Millisecond, Header: http.Header{"Retry-After": {"10"}}})
-		f.fail(testserver.Fault{Path: "/cache/purge", Count: 1, Status: 429, Delay: 700 * time.Millisecond, Header: http.Header{"Retry-After": {"2"}}})
-		var wg sync.WaitGroup
-		for range 2 {
-			wg.Go(func() { assert.NoError(f, submit.call(f.Context(), f.client)) })
-		}
-		wg.Wait()
-		times := f.arrivals()
-		require.Len(f, times, 4)
-		assert.Equal(f, []time.Duration{0, 0, 10600 * time.Millisecond}, times[:3])
-
-		f.fail(testserver.Fault{Path: "/tasks/**", Count: 1, Status: 429, Header: http.Header{"Retry-After": {"10"}}})
-		time.Sleep(2 * time.Second)
-		wg.Go(func() { assert.NoError(f, getTask.call(f.Context(), f.client)) })
-		synctest.Wait()
-		began := time.Now()
-		require.NoError(f, submit.call(f.Context(), f.client))
-		assert.Zero(f, time.Since(began))
-		wg.Wait()
-	})
-}
-
-// The pause begins when the status has arrived, even if the body takes longer.
-func TestThePauseBeginsWithTheStatus(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		f.fail(testserver.Fault{
-			Path: "/cache/purge", Count: 1, Status: 503, Body: `{"code":503,"description":"too fast"}`, Stall: 4 * time.Second,
-			Header: http.Header{"Retry-After": {"20"}},
-		})
-		var wg sync.WaitGroup
-		for range 2 {
-			wg.Go(func() { assert.NoError(f, submit.call(f.Context(), f.client)) })
-		}
-		wg.Wait()
-		// The second submission may arrive with the first, or find that the pause has begun.
-		paused := slices.DeleteFunc(f.arrivals(), func(at time.Duration) bool { return at == 0 })
-		assert.Equal(f, 20*time.Second, paused[0], "20 s after the status, 16 s after the body")
-	})
-}
-
-// If a *rate.Limiter never grants a permit, its error does not look like a deadline that is too near.
-func TestALimiterWithoutPermits(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		client := f.newClient(f.srv.URL(), setup{options: []webdelivery.Option{webdelivery.WithPurgeLimiter(rate.NewLimiter(1, 0))}})
-		ctx, cancel := context.WithTimeout(f.Context(), time.Minute)
-		defer cancel()
-		err := submit.call(ctx, client)
-		require.ErrorContains(f, err, "burst")
-		require.NotErrorIs(f, err, context.DeadlineExceeded)
-	})
-}
-
 // The client reports a pause, as long as the service asks for, to a limiter that can pause.
 func TestPauseIsTold(t *testing.T) {
 	t.Parallel()
@@ -381,26 +308,6 @@ func TestPauseIsTold(t *testing.T) {
 			assert.Equal(f, []time.Duration{want}, paused)
 		})
 	}
-}
-
-// The limiter of the example works as its text says.
-func TestTheLimiterOfTheExample(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		place := make(onePlace, 1)
-		place <- time.Time{}
-		client := f.newClient(f.srv.URL(), setup{options: []webdelivery.Option{webdelivery.WithPurgeLimiter(place)}})
-		var wg sync.WaitGroup
-		for range 5 {
-			wg.Go(func() { assert.NoError(f, submit.call(f.Context(), client)) })
-		}
-		synctest.Wait()
-		ctx, cancel := context.WithTimeout(f.Context(), 500*time.Millisecond)
-		defer cancel()
-		require.ErrorIs(f, submit.call(ctx, client), context.DeadlineExceeded)
-		wg.Wait()
-		assert.Equal(f, []time.Duration{0, time.Second, 2 * time.Second, 3 * time.Second, 4 * time.Second}, f.arrivals())
-	})
 }
 
 // NewClient asks a limiter with a budget for each customer for that of its own, by a key that does not depend on the

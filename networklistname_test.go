@@ -54,33 +54,3 @@ func TestGetByName(t *testing.T) {
 		assert.Len(f, f.srv.Requests(), sent)
 	})
 }
-
-// The list is removed or renamed between the read of the collection and that of the list. If a page cannot be read,
-// GetByName returns an error, as the list may be on that page.
-func TestGetByNameOfAListThatChanges(t *testing.T) {
-	t.Parallel()
-	one := listNumber(1)
-	for name, tt := range map[string]struct {
-		fault testserver.Fault
-		is    error
-	}{
-		"removed":                    {testserver.Fault{Path: "/config/networklists/" + one, Status: 404}, webdelivery.ErrNotFound},
-		"renamed":                    {testserver.Fault{Path: "/config/networklists/" + one, Status: 200, Body: `{"id":"` + one + `","name":"new"}`}, webdelivery.ErrNotFound},
-		"another list":               {testserver.Fault{Path: "/config/networklists/" + one, Status: 200, Body: `{"id":"x","name":"office"}`}, webdelivery.ErrBadReply},
-		"no page":                    {testserver.Fault{Path: "/config/networklists", Status: 503}, webdelivery.ErrServer},
-		"deprecated":                 {testserver.Fault{Path: "/config/networklists", Body: `{"items":[{"id":"` + one + `","name":"office","deprecated":true}],"has_more":false}`}, webdelivery.ErrNotFound},
-		"an id that leads elsewhere": {testserver.Fault{Path: "/config/networklists", Body: `{"items":[{"id":"..","name":"office"}],"has_more":false}`}, webdelivery.ErrBadReply},
-		"twice in a page":            {testserver.Fault{Path: "/config/networklists", Body: `{"items":[{"id":"` + one + `","name":"office"},{"id":"` + one + `","name":"office"}],"has_more":false}`}, nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inFakeTime(t, setup{}, func(f *fixture) {
-				f.srv.AddNetworkList(testserver.NetworkListSpec{ID: one, Name: "office"})
-				f.fail(tt.fault)
-				_, err := f.client.NetworkLists.GetByName(f.Context(), "office")
-				require.ErrorIs(f, err, tt.is)
-				require.NotErrorIs(f, err, webdelivery.ErrInvalid)
-			})
-		})
-	}
-}

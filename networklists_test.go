@@ -3,14 +3,11 @@ package webdelivery_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"math"
 	"net/http"
 	"net/netip"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -207,17 +204,6 @@ func onlyKey(m map[string]string) string {
 		return key
 	}
 	return ""
-}
-
-// An array of something else is no list of entries.
-func TestRepliesToAddedEntriesThatAreNone(t *testing.T) {
-	t.Parallel()
-	for _, body := range []string{`[{}]`, `[null]`, `[{"message":"queued"}]`, `[{"id":"e","entry":"192.0.2.1"},{"id":"e"}]`, `["192.0.2.1"]`} {
-		result, err := always(t, []byte(body)).NetworkLists.AddEntries(t.Context(), listID, []string{"192.0.2.1"})
-		require.NoError(t, err, body)
-		assert.Empty(t, result.Replies[0].Entries, body)
-		assert.Equal(t, body, string(result.Replies[0].Raw))
-	}
 }
 
 // AddEntries returns what the service answers, in whatever shape (open point 21).
@@ -547,41 +533,6 @@ func TestClearEntriesTellsWhatIsLeft(t *testing.T) {
 	}
 }
 
-// A caller who calls ClearEntries again and again clears the list, however few entries the service removes at once.
-func TestClearEntriesAgainAndAgain(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		service := bounded{12_000, 5_000, ``, `{"items":[],"total":%d,"has_more":false}`}
-		f.fail(testserver.Fault{Handler: service.ServeHTTP})
-		var lefts []int64
-		for {
-			_, err := f.client.NetworkLists.ClearEntries(f.Context(), listID)
-			var left *webdelivery.EntriesLeftError
-			if !errors.As(err, &left) {
-				require.NoError(f, err)
-				break
-			}
-			lefts = append(lefts, left.Left)
-		}
-		assert.Equal(f, []int64{7_000, 2_000}, lefts)
-	})
-}
-
-// If ClearEntries cannot read what is left, the outcome is unknown, although only a read failed.
-func TestClearEntriesThatCannotReadWhatIsLeft(t *testing.T) {
-	t.Parallel()
-	for rest, is := range map[string]error{`{}`: webdelivery.ErrBadReply, `{"code":404}`: webdelivery.ErrNotFound} {
-		inFakeTime(t, setup{}, func(f *fixture) {
-			service := bounded{7, 7, `{"id":"t","complete":true}`, rest}
-			f.fail(testserver.Fault{Handler: service.ServeHTTP})
-			task, err := f.client.NetworkLists.ClearEntries(f.Context(), listID)
-			assert.NotNil(f, task)
-			require.ErrorIs(f, err, is)
-			assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
-		})
-	}
-}
-
 // The fake's dialects cover every response that the service document leaves open (open points 19, 22, 23, 24).
 func TestNetworkListDialects(t *testing.T) {
 	t.Parallel()
@@ -610,20 +561,6 @@ func TestNetworkListDialects(t *testing.T) {
 		task, err := lists.Delete(ctx, listID)
 		require.NoError(f, err)
 		require.NotNil(f, task)
-	})
-}
-
-// A user who may not view the configuration gets a 403, and the client does not log in again (section 5, open point
-// 6).
-func TestAUserWhoMayNotViewConfiguration(t *testing.T) {
-	t.Parallel()
-	s := bySession
-	s.server.Users = []testserver.User{{Name: username, Password: password, MayNotViewConfig: true}}
-	withList(t, s, nil, func(f *fixture) {
-		_, err := f.client.NetworkLists.Get(f.Context(), listID)
-		require.ErrorIs(f, err, webdelivery.ErrForbidden)
-		require.NotErrorIs(f, err, webdelivery.ErrUnauthorized)
-		assert.Equal(f, 1, f.srv.Logins())
 	})
 }
 
@@ -667,125 +604,6 @@ func TestReadAhead(t *testing.T) {
 	}
 }
 
-// ReadAhead from a later page, over one page, over none, with MaxPages, and with a loop that stops early.
-func TestReadAheadEdges(t *testing.T) {
-	t.Parallel()
-	all := addresses(250)
-	ahead := webdelivery.ReadAhead(3)
-	withList(t, setup{}, all, func(f *fixture) {
-		got, err := entriesRead(f.Context(), f, webdelivery.EntryOptions{Page: 3, Count: 50}, ahead)
-		require.NoError(f, err)
-		assert.Equal(f, all[100:], got)
-		got, err = entriesRead(f.Context(), f, webdelivery.EntryOptions{Count: 1000}, ahead)
-		require.NoError(f, err)
-		assert.Equal(f, all, got)
-		got, err = entriesRead(f.Context(), f, webdelivery.EntryOptions{Count: 50, MaxPages: 2}, ahead)
-		var broken *webdelivery.IncompleteError
-		require.ErrorAs(f, err, &broken)
-		assert.Equal(f, all[:100], got)
-		for e, err := range f.client.NetworkLists.AllEntries(f.Context(), listID, webdelivery.EntryOptions{Count: 10}, ahead) {
-			require.NoError(f, err)
-			if e.Entry == all[42] {
-				break
-			}
-		}
-		// A caller who stops does not wait for the pages that are under way.
-		synctest.Wait() // the canceled requests of above have left the service
-		remove := f.srv.Fail(testserver.Fault{Skip: 1, Delay: time.Hour})
-		began := time.Now()
-		for _, err := range f.client.NetworkLists.AllEntries(f.Context(), listID, webdelivery.EntryOptions{}, ahead) {
-			require.NoError(f, err)
-			break
-		}
-		assert.Zero(f, time.Since(began))
-		remove()
-		_, err = entriesRead(f.Context(), f, webdelivery.EntryOptions{}, webdelivery.ReadAhead(0))
-		require.ErrorIs(f, err, webdelivery.ErrInvalid)
-		_, err = entriesRead(f.Context(), f, webdelivery.EntryOptions{}, nil)
-		require.ErrorIs(f, err, webdelivery.ErrInvalid)
-		f.srv.ChangeEntries(listID, nil, all)
-		got, err = entriesRead(f.Context(), f, webdelivery.EntryOptions{}, ahead)
-		require.NoError(f, err)
-		assert.Empty(f, got)
-	})
-}
-
-// The guards of all collections hold for entries. If a next_uri leads elsewhere, forms a cycle, or is missing,
-// AllEntries yields the items so far and then an error. No other server gets a request.
-func TestEntriesGuards(t *testing.T) {
-	t.Parallel()
-	for _, next := range []string{
-		`"https://evil.example.com/acme/v1/config/networklists/x/entries?page=2"`, `"//evil.example.com/x"`, `"/config/networklists/other/entries?page=2"`,
-		`"/config/networklists/` + listID + `/entries"`, "null",
-	} {
-		withList(t, setup{}, nil, func(f *fixture) {
-			f.fail(testserver.Fault{Status: 200, Body: `{"items":[{"entry":"192.0.2.1"}],"has_more":true,"next_uri":` + next + `}`})
-			got, err := entriesRead(f.Context(), f, webdelivery.EntryOptions{})
-			var broken *webdelivery.IncompleteError
-			require.ErrorAs(f, err, &broken, next)
-			assert.Equal(f, []string{"192.0.2.1"}, got)
-			assert.Zero(f, f.srv.ForeignDials())
-			assert.Len(f, f.srv.Requests(), 1)
-		})
-	}
-}
-
-// A page may disagree with the first, fail, or announce more items than the total. Then AllEntries yields the items
-// before it and then an error.
-func TestReadAheadPagesThatDisagree(t *testing.T) {
-	t.Parallel()
-	page := func(index, count, total int, more bool, entries ...string) testserver.Fault {
-		items := make([]string, len(entries))
-		for i, e := range entries {
-			items[i] = fmt.Sprintf(`{"id":"x","entry":%q}`, e)
-		}
-		return testserver.Fault{Path: "/config/networklists/*/entries", Count: 1, Status: 200, Body: fmt.Sprintf(
-			`{"items":[%s],"total":%d,"page_count":%d,"page_index":%d,"has_more":%t,"next_uri":null}`,
-			strings.Join(items, ","), total, count, index, more)}
-	}
-	tests := []struct {
-		name   string
-		second testserver.Fault
-		says   string
-	}{
-		{"another total", page(2, 2, 3, false, "b"), "changed while it was read"},
-		{"another number of pages", page(2, 3, 2, true, "b"), "changed while it was read"},
-		{"another page", page(1, 2, 2, true, "a"), "requested page 2, but got page 1"},
-		{"no page", testserver.Fault{Status: 404}, "404"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			withList(t, setup{}, nil, func(f *fixture) {
-				f.fail(page(1, 2, 2, true, "a"))
-				f.fail(tt.second)
-				got, err := entriesRead(f.Context(), f, webdelivery.EntryOptions{}, webdelivery.ReadAhead(1))
-				require.ErrorContains(f, err, tt.says)
-				assert.Equal(f, []string{"a"}, got)
-			})
-		})
-	}
-	t.Run("more than the total", func(t *testing.T) {
-		t.Parallel()
-		withList(t, setup{}, nil, func(f *fixture) {
-			f.fail(page(1, 1, 1, true, "a"))
-			got, err := entriesRead(f.Context(), f, webdelivery.EntryOptions{}, webdelivery.ReadAhead(1))
-			var broken *webdelivery.IncompleteError
-			require.ErrorAs(f, err, &broken)
-			assert.Equal(f, []string{"a"}, got)
-		})
-	})
-	t.Run("a service without a total", func(t *testing.T) {
-		t.Parallel()
-		withList(t, setup{}, nil, func(f *fixture) {
-			f.fail(testserver.Fault{Status: 200, Body: `{"items":[{"entry":"a"}]}`})
-			got, err := entriesRead(f.Context(), f, webdelivery.EntryOptions{}, webdelivery.ReadAhead(4))
-			require.NoError(f, err)
-			assert.Equal(f, []string{"a"}, got)
-		})
-	})
-}
-
 // If the service accepts a change, it is accepted in whatever shape the response is. Task contains what can be read
 // of a task.
 func TestRepliesToChangesInOtherShapes(t *testing.T) {
@@ -827,18 +645,6 @@ func TestRepliesToChangesInOtherShapes(t *testing.T) {
 	}
 }
 
-// The client does not follow an address for the batch deletion of another list.
-func TestABatchDeletionAddressOfAnotherList(t *testing.T) {
-	t.Parallel()
-	withList(t, setup{}, []string{"192.0.2.1"}, func(f *fixture) {
-		other := f.srv.AddNetworkList(testserver.NetworkListSpec{Entries: []string{"192.0.2.2"}})
-		f.fail(testserver.Fault{Path: "/config/networklists/" + listID, Status: 200, Body: fmt.Sprintf(
-			`{"id":%q,"entries_batch_deletion_uri":"/config/networklists/%s/entries/deletions"}`, listID, other)})
-		assertNotCleared(f, other)
-		assert.NotEmpty(f, f.srv.Entries(other))
-	})
-}
-
 // A response with another list than the requested one clears nothing. The letter case of a UUID does not count.
 func TestABatchDeletionOfAnotherList(t *testing.T) {
 	t.Parallel()
@@ -863,113 +669,5 @@ func TestABatchDeletionOfAnotherList(t *testing.T) {
 			assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 			assert.Zero(f, f.srv.Count(http.MethodPost, ""))
 		})
-	}
-}
-
-// A partial error comes with the responses of the calls that were accepted.
-func TestPartialErrorsKeepTheReplies(t *testing.T) {
-	t.Parallel()
-	withList(t, setup{}, nil, func(f *fixture) {
-		f.fail(testserver.Fault{Method: http.MethodPost, Skip: 1, Status: 400})
-		result, err := f.client.NetworkLists.AddEntries(f.Context(), listID, addresses(7_000))
-		require.Error(f, err)
-		require.NotNil(f, result)
-		assert.Len(f, result.Added, 5_000)
-		require.Len(f, result.Replies, 1)
-		assert.NotNil(f, result.Replies[0].Task)
-	})
-}
-
-// An empty list differs from one without its entries, in JSON too.
-func TestAnEmptyListInJSON(t *testing.T) {
-	t.Parallel()
-	for _, list := range []webdelivery.NetworkList{{ID: "a", List: []string{}}, {ID: "a"}} {
-		text, err := json.Marshal(list)
-		require.NoError(t, err)
-		var read webdelivery.NetworkList
-		require.NoError(t, json.Unmarshal(text, &read))
-		assert.Equal(t, list, read)
-	}
-}
-
-// If pages do not follow one another, or a collection ends too early, All yields an error.
-func TestPagesThatDoNotFollow(t *testing.T) {
-	t.Parallel()
-	page := func(index, count int, more bool, next string) testserver.Fault {
-		return testserver.Fault{Path: "/config/networklists/*/entries", Count: 1, Status: 200, Body: fmt.Sprintf(
-			`{"items":[{"id":"x","entry":"192.0.2.%d"}],"total":%d,"page_count":%d,"page_index":%d,"has_more":%t,"next_uri":%s}`,
-			index, count, count, index, more, next)}
-	}
-	second := `"/config/networklists/` + listID + `/entries?page=2"`
-	ahead := []webdelivery.ReadOption{webdelivery.ReadAhead(2)}
-	tests := []struct {
-		name   string
-		faults []testserver.Fault
-		read   []webdelivery.ReadOption
-	}{
-		{"from 1 to 3", []testserver.Fault{page(1, 3, true, second), page(3, 3, false, "null")}, nil},
-		{"the end on page 1 of 3", []testserver.Fault{page(1, 3, false, "null")}, nil},
-		{"another page first", []testserver.Fault{page(3, 5, true, second)}, ahead},
-		{"fewer items than the total", []testserver.Fault{{Status: 200, Body: `{"items":[],"total":10,"page_count":1,"page_index":1,"has_more":false}`}}, ahead},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			withList(t, setup{}, nil, func(f *fixture) {
-				for _, fault := range tt.faults {
-					f.fail(fault)
-				}
-				_, err := entriesRead(f.Context(), f, webdelivery.EntryOptions{}, tt.read...)
-				var broken *webdelivery.IncompleteError
-				require.ErrorAs(f, err, &broken)
-			})
-		})
-	}
-}
-
-// ReadAhead requests no more pages than there are: a list without entries takes one request.
-func TestReadAheadOfMoreThanThereIs(t *testing.T) {
-	t.Parallel()
-	withList(t, setup{}, addresses(250), func(f *fixture) {
-		got, err := entriesRead(f.Context(), f, webdelivery.EntryOptions{}, webdelivery.ReadAhead(math.MaxInt))
-		require.NoError(f, err)
-		assert.Len(f, got, 250)
-		assert.Len(f, f.srv.Requests(), 3)
-		f.srv.ChangeEntries(listID, nil, addresses(250))
-		_, err = entriesRead(f.Context(), f, webdelivery.EntryOptions{}, webdelivery.ReadAhead(8))
-		require.NoError(f, err)
-		assert.Len(f, f.srv.Requests(), 4)
-	})
-}
-
-// A null in a list's entries is an error. A response that omits the entries has none, also in a value that had some.
-func TestAListWithANullEntry(t *testing.T) {
-	t.Parallel()
-	var list webdelivery.NetworkList
-	require.ErrorContains(t, json.Unmarshal([]byte(`{"id":"a","list":["DE",null]}`), &list), "list[1] is null")
-	require.NoError(t, json.Unmarshal([]byte(`{"id":"a","list":["DE"]}`), &list))
-	assert.Equal(t, []string{"DE"}, list.List)
-	require.NoError(t, json.Unmarshal([]byte(`{"id":"a"}`), &list))
-	assert.Nil(t, list.List)
-}
-
-// Entries of an addition's response are returned only if all of it can be read. Raw contains the response in any
-// case.
-func TestAddedEntriesThatCannotBeRead(t *testing.T) {
-	t.Parallel()
-	const entry = `{"id":"e1","entry":"192.0.2.1"}`
-	for body, entries := range map[string]int{
-		`[` + entry + `]`:               1,
-		`[` + entry + `,7]`:             0,
-		`[` + entry + `,{"entry":"x"}]`: 2,
-		`[{"id":"e1","entry":"192.0.2.1","creation_timestamp":"yesterday"}]`: 0,
-		`[{"id":7,"entry":"192.0.2.1"}]`:                                     0,
-		`[{"id":"e1","entry":"192.0.2.1","added_by":["alice"]}]`:             0,
-		`[{"id":"e1","entry":"192.0.2.1","entry":"192.0.2.2"}]`:              0,
-	} {
-		result, err := always(t, []byte(body)).NetworkLists.AddEntries(t.Context(), listID, []string{"192.0.2.1"})
-		require.NoError(t, err, body)
-		assert.Len(t, result.Replies[0].Entries, entries, body)
-		assert.Equal(t, body, string(result.Replies[0].Raw))
 	}
 }

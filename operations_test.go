@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
@@ -78,28 +77,6 @@ func distinct(all []operationOf) []operationOf {
 		names[op.String()] = true
 	}
 	return slices.DeleteFunc(all, func(op operationOf) bool { return !op.login && !names[op.String()] })
-}
-
-// The lists beside the matrix name only faults and operations that exist.
-func TestExceptionsOfTheMatrixAreNeeded(t *testing.T) {
-	t.Parallel()
-	for _, u := range unmet {
-		needed := slices.ContainsFunc(matrix(), func(row faultRow) bool {
-			return like(u.fault, row.fault) && slices.ContainsFunc(row.variants, func(v variant) bool { return like(u.variant, v.name) })
-		}) && slices.ContainsFunc(operationsOf(), func(op operationOf) bool { return like(u.operation, op.String()) })
-		assert.True(t, needed, "unmet: there is no %q, %q for %q", u.fault, u.variant, u.operation)
-	}
-	for _, fault := range slices.Concat(endsWait, endsFirstPoll) {
-		exists := slices.ContainsFunc(matrix(), func(row faultRow) bool { return row.fault == fault })
-		assert.True(t, exists, "endsWait or endsFirstPoll: the matrix has no fault %q", fault)
-	}
-	names := map[string]bool{}
-	for _, op := range operations.All() {
-		names[op.String()] = true
-	}
-	for name := range notInMatrix {
-		assert.True(t, names[name], "notInMatrix names %s, which internal/operations does not list", name)
-	}
 }
 
 // prepared is a call that is made once.

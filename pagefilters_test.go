@@ -172,26 +172,3 @@ func TestFiltersThatNextURIContradicts(t *testing.T) {
 		}
 	}
 }
-
-// A plus that a service did not escape in next_uri would be read as a blank. The client sends the value of the first
-// request.
-func TestAPlusThatWasNotEscaped(t *testing.T) {
-	t.Parallel()
-	for next, want := range map[string]string{"a+b": "a+b", "a%20b": "a+b", "a%2Bb": "a+b", "a%2bb": "a+b"} {
-		var asked []string
-		client := answered(t, func(r *http.Request) *http.Response {
-			asked = append(asked, r.URL.Query().Get("status"))
-			if len(asked) == 1 {
-				return response(http.StatusOK, []byte(`{"items":[{"id":"a"}],"has_more":true,"next_uri":"/tasks?status=`+next+`&page=2"}`))
-			}
-			return response(http.StatusOK, []byte(`{"items":[{"id":"b"}],"has_more":false}`))
-		})
-		tasks, err := gather(client.Tasks.All(t.Context(), webdelivery.TaskListOptions{Status: "a+b"}))
-		require.NoError(t, err, next)
-		assert.Len(t, tasks, 2)
-		assert.Equal(t, []string{"a+b", want}, asked, next)
-	}
-	client := always(t, []byte(`{"items":[{"id":"a"}],"has_more":true,"next_uri":"/tasks?status=a%2Bb&page=2"}`))
-	_, err := gather(client.Tasks.All(t.Context(), webdelivery.TaskListOptions{Status: "a b"}))
-	require.ErrorAs(t, err, new(*webdelivery.IncompleteError))
-}

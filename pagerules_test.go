@@ -3,15 +3,12 @@ package webdelivery_test
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"net/http"
 	"regexp"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -234,130 +231,4 @@ func TestPagesBeginWithTheOneThatWasAskedFor(t *testing.T) {
 	} {
 		tt.run(t)
 	}
-}
-
-// A number below 0 counts as missing, with ReadAhead too.
-func TestPagesWithNumbersBelow0(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []bookTest{
-		{name: "page_count", items: 25, ahead: true, atMost: 4, pages: []string{
-			`{"items":[@1-10],"page_index":1,"page_count":-1}`, `{"items":[@11-20],"page_index":2,"page_count":-1}`,
-			`{"items":[@21-25],"page_index":3,"page_count":-1}`,
-		}},
-		{name: "page_count, with addresses", items: 15, ahead: true, pages: []string{
-			`{"items":[@1-10],"page_index":1,"page_count":-1,"has_more":true,"next_uri":"{path}?page=2"}`,
-			`{"items":[@11-15],"page_index":2,"page_count":-1,"has_more":false}`,
-		}},
-		{name: "total", items: 15, ahead: true, pages: []string{
-			`{"items":[@1-10],"page_index":1,"page_count":2,"total":-9223372036854775808,"has_more":true,"next_uri":"{path}?page=2"}`,
-			`{"items":[@11-15],"page_index":2,"page_count":2,"total":-1,"has_more":false}`,
-		}},
-		{name: "page_index", items: 15, ahead: true, pages: []string{
-			`{"items":[@1-10],"page_index":-1,"has_more":true,"next_uri":"{path}?page=2"}`, `{"items":[@11-15],"page_index":-1,"has_more":false}`,
-		}},
-	} {
-		tt.run(t)
-	}
-	page, err := always(t, []byte(`{"items":[],"page_index":-1,"page_count":-1,"total":-1,"has_more":false}`)).
-		Tasks.List(t.Context(), webdelivery.TaskListOptions{})
-	require.NoError(t, err)
-	assert.Equal(t, webdelivery.Page[webdelivery.Task]{Items: []webdelivery.Task{}}, *page)
-}
-
-// The error names the members that the page has, and no others.
-func TestPagesWithoutAnAddressOfTheNext(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []bookTest{
-		{name: "has_more", items: 10, says: "has_more is true, but there is no next_uri", pages: []string{`{"items":[@1-10],"has_more":true}`}},
-		{name: "page_count", items: 10, says: "this is page 1 of 3, but there is no next_uri", pages: []string{`{"items":[@1-10],"page_count":3}`}},
-	} {
-		tt.run(t)
-	}
-}
-
-// If a service announces page after page with the same items, All ends, and yields no item twice.
-func TestPagesThatRepeatWhatWasAnnounced(t *testing.T) {
-	t.Parallel()
-	const next = `"has_more":true,"next_uri":"{path}?page={next}"`
-	for _, tt := range []bookTest{
-		{name: "page + 1 for ever", items: 10, says: "repeats", atMost: 2, pages: []string{`{"items":[@1-10],` + next + `}`}},
-		{name: "page + 1 for ever, with the page_index asked for", items: 10, says: "repeats", atMost: 2, pages: []string{
-			`{"items":[@1-10],"page_index":{number},` + next + `}`,
-		}},
-		{name: "page + 1 for ever, in another order", items: 10, says: "the page has no new item", atMost: 2, pages: []string{
-			`{"items":[@1-10],` + next + `}`, `{"items":[@6-10,@1-5],` + next + `}`,
-		}},
-		{name: "a part of what came for ever", items: 20, says: "the page has no new item", atMost: 3, pages: []string{
-			`{"items":[@1-10],` + next + `}`, `{"items":[@11-20],` + next + `}`, `{"items":[@5-14],` + next + `}`,
-		}},
-		{name: "page 2 again as page 3", items: 20, says: "repeats", pages: []string{
-			`{"items":[@1-10],` + next + `}`, `{"items":[@11-20],` + next + `}`, `{"items":[@11-20],"has_more":false}`,
-		}},
-		{name: "page 1 again as all, counted", items: 10, says: "repeats", ahead: true, atMost: 5, pages: []string{
-			`{"items":[@1-10],"total":50,"page_index":{number},"page_count":5,` + next + `}`,
-		}},
-		{name: "page 2 again as page 3, counted", items: 20, says: "repeats", ahead: true, pages: []string{
-			`{"items":[@1-10],"total":30,"page_index":1,"page_count":3,` + next + `}`,
-			`{"items":[@11-20],"total":30,"page_index":2,"page_count":3,` + next + `}`,
-			`{"items":[@11-20],"total":30,"page_index":3,"page_count":3,"has_more":false}`,
-		}},
-		{name: "no item and a page_count without end", says: "3 pages in a row are empty", ahead: true, atMost: 8, pages: []string{
-			`{"items":[],"page_index":{number},"page_count":1000000000,` + next + `}`,
-		}},
-		{name: "items, then none and a page_count without end", items: 10, says: "3 pages in a row are empty", ahead: true, atMost: 9, pages: []string{
-			`{"items":[@1-10],"page_index":1,"page_count":1000000000,` + next + `}`,
-			`{"items":[],"page_index":{number},"page_count":1000000000,` + next + `}`,
-		}},
-		{name: "nothing announced, then the first page again, announced", items: 10, says: "repeats", pages: []string{
-			`{"items":[@1-10]}`, `{"items":[@1-10],"has_more":false}`,
-		}},
-
-		// New items at the front move known ones to the next page.
-		{name: "the last item again, moved by a new one", items: 21, ahead: true, pages: []string{
-			`{"items":[@1-10],"page_index":1,"page_count":2,` + next + `}`, `{"items":[@10-20],"page_index":2,"page_count":2,"has_more":false}`,
-		}},
-		{name: "nothing but the last item again", items: 11, ahead: true, pages: []string{
-			`{"items":[@1-10],"page_index":1,"page_count":2,` + next + `}`, `{"items":[@10-10],"page_index":2,"page_count":2,"has_more":false}`,
-		}},
-	} {
-		tt.run(t)
-	}
-}
-
-// If a page has no total, nothing is compared with it, wherever it is missing.
-func TestReadAheadWithoutATotal(t *testing.T) {
-	t.Parallel()
-	page := func(items, rest string) string {
-		return `{"items":[` + items + `],"page_index":{number},"page_count":3` + rest + `}`
-	}
-	const next, end = `,"has_more":true,"next_uri":"{path}?page={next}"`, `,"has_more":false,"next_uri":null`
-	for _, tt := range []bookTest{
-		{name: "none", items: 25, pages: []string{page("@1-10", next), page("@11-20", next), page("@21-25", end)}},
-		{name: "the first", items: 25, pages: []string{page("@1-10", next+`,"total":25`), page("@11-20", next), page("@21-25", end)}},
-		{name: "the last", items: 25, pages: []string{page("@1-10", next), page("@11-20", next), page("@21-25", end+`,"total":25`)}},
-		{name: "the last, too many", items: 25, says: "received 25 items, but the total is 30", pages: []string{
-			page("@1-10", next), page("@11-20", next), page("@21-25", end+`,"total":30`),
-		}},
-	} {
-		tt.ahead = true
-		tt.run(t)
-	}
-}
-
-// However large its argument is, ReadAhead causes no more than 1,000 requests at once.
-func TestReadAheadIsBounded(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var sent atomic.Int64
-		client := answered(t, func(r *http.Request) *http.Response {
-			sent.Add(1)
-			time.Sleep(time.Second) // so that all of them are under way together
-			number := cmp.Or(r.URL.Query().Get("page"), "1")
-			return response(http.StatusOK, []byte(`{"items":[],"page_index":`+number+`,"page_count":1000000000}`))
-		})
-		entries, err := gather(client.NetworkLists.AllEntries(t.Context(), listID, webdelivery.EntryOptions{}, webdelivery.ReadAhead(math.MaxInt)))
-		assert.Empty(t, entries)
-		assert.ErrorAs(t, err, new(*webdelivery.IncompleteError))
-		assert.LessOrEqual(t, sent.Load(), int64(1_000+5))
-	})
 }

@@ -164,41 +164,6 @@ func TestAllTasksNeedNextURIForMore(t *testing.T) {
 	}
 }
 
-// A page contains its own address (section 2.6, uri), with the count and page that the caller left to the service.
-// Another request to it would return the same items again.
-func TestAllTasksKnowAPageByItsOwnURI(t *testing.T) {
-	t.Parallel()
-	for _, next := range []string{"/tasks?count=10&page=1", "/tasks?page=1&count=10", "/acme/v1/tasks?count=10&page=1"} {
-		t.Run(next, func(t *testing.T) {
-			t.Parallel()
-			inFakeTime(t, setup{}, func(f *fixture) {
-				body := `{"uri":"/tasks?count=10&page=1","items":[{"id":"a"}],"has_more":true,"next_uri":"` + next + `"}`
-				answerWith(f, "/tasks", body, body)
-				ids, err := readAll(f, webdelivery.TaskListOptions{})
-				assert.Equal(f, []string{"a"}, ids)
-				assertBroken(f, err, 1)
-			})
-		})
-	}
-}
-
-// RFC 3986 section 3.4 allows all of this in a query, so a service may leave it unescaped in next_uri.
-func TestAllTasksFollowAnyQueryThatIsOne(t *testing.T) {
-	t.Parallel()
-	for _, query := range []string{"operation=a;b&page=2", "operation=a/b?c:d@e!$'()*,&page=2", "page=2&page=2", "2", "operation=%C3%BC+%2B&page=2"} {
-		t.Run(query, func(t *testing.T) {
-			t.Parallel()
-			inFakeTime(t, setup{}, func(f *fixture) {
-				answerWith(f, "/tasks", pageOf(1, "/tasks?"+query, "a"), pageOf(2, "", "b"))
-				ids, err := readAll(f, webdelivery.TaskListOptions{})
-				require.NoError(f, err)
-				assert.Equal(f, []string{"a", "b"}, ids)
-				assert.Equal(f, query, f.srv.Requests()[1].RawQuery, "the query is sent as the service wrote it, byte for byte")
-			})
-		})
-	}
-}
-
 func TestAllTasksEndWhereTheServiceLeadsInACircle(t *testing.T) {
 	t.Parallel()
 	two, three := "/tasks?page=2&count=1", "/tasks?page=3&count=1"
@@ -303,49 +268,6 @@ func TestAllTasksKeepToMaxPages(t *testing.T) {
 	}
 }
 
-func TestAllTasksRefuseANullItem(t *testing.T) {
-	t.Parallel()
-	for _, broken := range []string{`{"items":[{"id":"b"},null],"has_more":false}`, `{"tasks":[{"id":"b"},null]}`, `[{"id":"b"},null]`} {
-		t.Run(broken, func(t *testing.T) {
-			t.Parallel()
-			inFakeTime(t, setup{}, func(f *fixture) {
-				answerWith(f, "/tasks", pageOf(1, "/tasks?page=2", "a"), broken)
-				ids, err := readAll(f, webdelivery.TaskListOptions{})
-				require.NotEmpty(f, ids)
-				assert.Equal(f, "a", ids[0])
-				assert.NotContains(f, ids, "", "a null yields no task")
-				assert.ErrorIs(f, err, webdelivery.ErrBadReply)
-				assert.ErrorContains(f, err, "[1]")
-			})
-		})
-	}
-}
-
-func TestAllTasksSendNothingAfterABreak(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		for _, id := range []string{"a", "b", "c", "d"} {
-			f.srv.AddTask(testserver.TaskSpec{ID: id})
-		}
-		all := f.client.Tasks.All(f.Context(), webdelivery.TaskListOptions{Count: 2})
-		assert.Empty(f, f.srv.Requests(), "nothing is sent before the loop")
-		for task, err := range all {
-			require.NoError(f, err)
-			if task.ID == "b" { // the last of its page
-				break
-			}
-		}
-		assert.Len(f, f.srv.Requests(), 1)
-
-		var ids []string
-		for task, err := range all { // a second loop starts from the beginning
-			require.NoError(f, err)
-			ids = append(ids, task.ID)
-		}
-		assert.Equal(f, []string{"a", "b", "c", "d"}, ids)
-	})
-}
-
 func TestAllTasksEndWithTheContext(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
@@ -390,48 +312,4 @@ func TestAllTasksMeetAFaultInTheMiddle(t *testing.T) {
 		assert.NotErrorAs(f, err, new(*webdelivery.IncompleteError))
 		assert.Len(f, f.srv.Requests(), 8)
 	})
-}
-
-// If has_more is missing, page_count can prove that there are more pages. Without the address of the next one, All
-// yields an error.
-func TestAllTasksCountThePages(t *testing.T) {
-	t.Parallel()
-	client := always(t, []byte(`{"items":[{"id":"a"}],"page_index":1,"page_count":2}`))
-	page, err := client.Tasks.List(t.Context(), webdelivery.TaskListOptions{})
-	require.NoError(t, err)
-	assert.True(t, page.HasMore)
-	tasks, err := gather(client.Tasks.All(t.Context(), webdelivery.TaskListOptions{}))
-	var broken *webdelivery.IncompleteError
-	require.ErrorAs(t, err, &broken)
-	assert.Equal(t, page.Items, tasks)
-
-	last := always(t, []byte(`{"items":[{"id":"a"}],"page_index":2,"page_count":2}`))
-	page, err = last.Tasks.List(t.Context(), webdelivery.TaskListOptions{Page: 2})
-	require.NoError(t, err)
-	assert.False(t, page.HasMore)
-}
-
-// The error for an address that leads elsewhere quotes at most 64 KiB, which is as much as the client can search for
-// secrets. It quotes nothing of a longer address, or of one that contains a credential.
-func TestWhatIsRepeatedOfAnAddress(t *testing.T) {
-	t.Parallel()
-	const astray, most = "https://elsewhere.example.com/", 64 << 10
-	for _, tt := range []struct {
-		address, says string
-		repeated      bool
-	}{
-		{astray, "elsewhere.example.com", true},
-		{astray + strings.Repeat("x", most-len(astray)), "elsewhere.example.com", true},
-		{astray + strings.Repeat("x", most-len(astray)+1), "leads astray, and is longer than an address can be", false},
-		{astray + password, "leads astray, with a credential in it", false},
-		{astray + password + strings.Repeat("x", most), "leads astray, and is longer than an address can be", false},
-	} {
-		client := always(t, []byte(`{"tasks":[`+anyItem("a")+`],"has_more":true,"next_uri":"`+tt.address+`"}`))
-		_, err := gather(idsOf(client.Tasks.All(t.Context(), webdelivery.TaskListOptions{}), func(t webdelivery.Task) string { return t.ID }))
-		var broken *webdelivery.IncompleteError
-		require.ErrorAs(t, err, &broken)
-		assert.Contains(t, broken.Reason, tt.says)
-		assert.Equal(t, tt.repeated, strings.Contains(broken.Reason, "elsewhere"))
-		assert.NotContains(t, broken.Reason, password)
-	}
 }

@@ -1,13 +1,11 @@
 package webdelivery_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -340,20 +338,6 @@ func TestStoredPlansAreCheckedAgain(t *testing.T) {
 	})
 }
 
-// A list of type IP may hold nothing but a country. Apply accepts the plan that Plan makes of it.
-func TestAListWithEntriesOfTheOtherType(t *testing.T) {
-	t.Parallel()
-	for _, desired := range [][]string{nil, {"192.0.2.1"}} {
-		withList(t, setup{}, []string{"gb"}, func(f *fixture) {
-			plan, err := f.client.NetworkLists.Plan(f.Context(), listID, desired, anything)
-			require.NoError(f, err)
-			_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
-			require.NoError(f, err)
-			assert.ElementsMatch(f, desired, f.srv.Entries(listID))
-		})
-	}
-}
-
 // Plan refuses entries that no list can hold before it sends anything. The plan belongs to the requested list.
 func TestPlanRefusesBeforeItReads(t *testing.T) {
 	t.Parallel()
@@ -377,82 +361,6 @@ func TestPlanRefusesBeforeItReads(t *testing.T) {
 		plan, err = f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.1"}, anything)
 		require.NoError(f, err)
 		assert.Equal(f, listID, plan.ListID)
-	})
-}
-
-// For a feed of millions of wrong entries, Plan reports only the first hundred problems, and it ends with the
-// context.
-func TestPlanBoundsTheWorkOfProblems(t *testing.T) {
-	t.Parallel()
-	numbered := func(n int) []string {
-		texts := make([]string, n)
-		for i := range texts {
-			texts[i] = fmt.Sprintf("x%d", i)
-		}
-		return texts
-	}
-	withList(t, setup{}, []string{"192.0.2.1"}, func(f *fixture) {
-		for _, tt := range []struct {
-			desired   []string
-			unchecked int
-		}{
-			{slices.Repeat([]string{"x y"}, 60_000), 59_900},
-			{numbered(5_000), 4_900},
-			{numbered(60_000), 59_900},
-			{append([]string{"192.0.2.1"}, slices.Repeat([]string{"DE"}, 60_000)...), 59_900},
-		} {
-			_, err := f.client.NetworkLists.Plan(f.Context(), listID, tt.desired, anything)
-			require.NotErrorIs(f, err, context.Canceled)
-			require.ErrorContains(f, err, fmt.Sprintf("the %d values after these were not checked", tt.unchecked))
-			assert.Equal(f, 100, strings.Count(err.Error(), ": desired[")+strings.Count(err.Error(), "invalid desired["))
-			_, err = f.client.NetworkLists.AddEntries(f.Context(), listID, tt.desired)
-			require.ErrorIs(f, err, webdelivery.ErrInvalid)
-			assert.Equal(f, 100, strings.Count(err.Error(), "invalid entries["))
-		}
-		ctx, cancel := context.WithCancel(f.Context())
-		cancel()
-		_, err := f.client.NetworkLists.Plan(ctx, listID, numbered(60_000), anything)
-		require.ErrorIs(f, err, context.Canceled)
-		require.NotErrorIs(f, err, webdelivery.ErrInvalid)
-		assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
-		assert.Zero(f, f.srv.Count(http.MethodPost, ""))
-	})
-}
-
-// Plan needs entries with ids.
-func TestPlanNeedsIds(t *testing.T) {
-	t.Parallel()
-	for _, items := range []string{`{"entry":"192.0.2.1"}`, `{"id":"a","entry":"192.0.2.1"},{"id":"a","entry":"192.0.2.2"}`} {
-		withList(t, setup{}, nil, func(f *fixture) {
-			body := fmt.Sprintf(`{"items":[%s],"total":%d,"page_count":1,"page_index":1,"has_more":false}`, items, 1+len(items)/40)
-			f.fail(testserver.Fault{Path: "/config/networklists/*/entries", Status: 200, Body: body})
-			_, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.1"}, anything)
-			require.ErrorIs(f, err, webdelivery.ErrBadReply)
-		})
-	}
-}
-
-// A list that cannot be read is not taken for an empty list.
-func TestAPlanNeedsTheWholeList(t *testing.T) {
-	t.Parallel()
-	for _, path := range []string{aList, aList + "/entries"} {
-		inReliableService(t, setup{}, func(f *fixture) {
-			f.fail(testserver.Fault{Path: path, Status: 403})
-			plan, err := f.client.NetworkLists.Plan(f.Context(), reliableList, []string{"192.0.2.1"}, anything)
-			require.ErrorIs(f, err, webdelivery.ErrForbidden)
-			assert.Nil(f, plan)
-		})
-	}
-}
-
-// PeakSize is the largest size of the list, also if the list only shrinks.
-func TestTheLargestOfAListThatShrinks(t *testing.T) {
-	t.Parallel()
-	inReliableService(t, setup{}, func(f *fixture) {
-		plan, err := f.client.NetworkLists.Plan(f.Context(), reliableList, []string{"192.0.2.1"}, anything)
-		require.NoError(f, err)
-		assert.Equal(f, 3, plan.PeakSize)
-		assert.Equal(f, 2, plan.Requests)
 	})
 }
 

@@ -3,8 +3,6 @@ package webdelivery_test
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
-	"math"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -14,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
-	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
 // The guards of additions: an addition may be wider than allowed, or there may be too many. Then Plan returns an
@@ -143,41 +140,6 @@ func TestGuardsOfAdditions(t *testing.T) {
 	}
 }
 
-// Countries have no width: the guards limit only their number.
-func TestGuardsOfAddedCountries(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		id := f.srv.AddNetworkList(testserver.NetworkListSpec{Type: "GEO", Entries: []string{"DE"}})
-		_, err := f.client.NetworkLists.Plan(f.Context(), id, []string{"DE", "AT", "CH"}, webdelivery.PlanOptions{MaxAdd: 1})
-		require.ErrorContains(f, err, "plan refused: MaxAdd: 2 entries would be added, for example AT (desired[1]), but at most 1 are allowed; set MaxAdd to 2 to allow it")
-		_, err = f.client.NetworkLists.Plan(f.Context(), id, []string{"DE", "AT", "CH"}, webdelivery.PlanOptions{MaxAdd: 2, WidestIPv4: 32})
-		require.NoError(f, err)
-	})
-}
-
-// The error of a guard contains an entry, and a value that allows the plan.
-func TestGuardsSayWhatAllowsThePlan(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		size, remove int
-		says         string
-		allows       webdelivery.RemovalLimit
-	}{
-		{5, 5, "5 of 5 entries would be removed, for example 198.18.0.0, but at most 2 are allowed (default); set MaxRemove to \"5\" or \"100%\" to allow it", "100%"},
-		{5, 3, `set MaxRemove to "3" or "60%" to allow it`, "60%"},
-		{3, 2, `at most 1 are allowed (default); set MaxRemove to "2" or "66.67%" to allow it`, "66.67%"},
-		{7, 4, `set MaxRemove to "4" or "57.15%" to allow it`, "4"},
-	} {
-		withList(t, setup{}, addresses(tt.size), func(f *fixture) {
-			desired := addresses(tt.size)[tt.remove:]
-			_, err := f.client.NetworkLists.Plan(f.Context(), listID, desired, webdelivery.PlanOptions{})
-			require.ErrorContains(f, err, tt.says)
-			_, err = f.client.NetworkLists.Plan(f.Context(), listID, desired, webdelivery.PlanOptions{MaxRemove: tt.allows})
-			require.NoError(f, err)
-		})
-	}
-}
-
 // A plan keeps the entries that Protect keeps, also when it was stored. They do not count for MaxRemove.
 func TestProtectedEntriesStay(t *testing.T) {
 	t.Parallel()
@@ -249,52 +211,6 @@ func TestApplyKeepsToTheGuardsOfAdditions(t *testing.T) {
 				_, err = f.client.NetworkLists.Apply(f.Context(), &read, webdelivery.ApplyOptions{})
 				fieldOf(f, err, name == "no sense")
 				assert.Zero(f, f.srv.Count(http.MethodPost, ""))
-			})
-		})
-	}
-}
-
-// For each guard, the largest and the smallest valid value, and the first invalid ones.
-func TestTheBoundsOfTheGuards(t *testing.T) {
-	t.Parallel()
-	type options = webdelivery.PlanOptions
-	for _, tt := range []struct {
-		options options
-		field   string // "": allowed
-	}{
-		{options{MaxRemove: webdelivery.RemoveNone}, ""},
-		{options{MaxRemove: webdelivery.RemoveAll}, ""},
-		{options{MaxRemove: webdelivery.RemoveShare(0)}, ""},
-		{options{MaxRemove: webdelivery.RemoveShare(-0.01)}, "MaxRemove"},
-		{options{MaxRemove: webdelivery.RemoveShare(1)}, ""},
-		{options{MaxRemove: webdelivery.RemoveShare(1.01)}, "MaxRemove"},
-		{options{MaxRemove: webdelivery.RemoveShare(math.NaN())}, "MaxRemove"},
-		{options{MaxRemove: webdelivery.RemoveAtMost(0)}, ""},
-		{options{MaxRemove: webdelivery.RemoveAtMost(-1)}, "MaxRemove"},
-		{options{MaxAdd: 1}, ""},
-		{options{MaxAdd: -1}, "MaxAdd"},
-		{options{WidestIPv4: -1}, ""},
-		{options{WidestIPv4: -2}, "WidestIPv4"},
-		{options{WidestIPv4: 32}, ""},
-		{options{WidestIPv4: 33}, "WidestIPv4"},
-		{options{WidestIPv6: -1}, ""},
-		{options{WidestIPv6: -2}, "WidestIPv6"},
-		{options{WidestIPv6: 128}, ""},
-		{options{WidestIPv6: 129}, "WidestIPv6"},
-	} {
-		t.Run(fmt.Sprint(tt.options), func(t *testing.T) {
-			t.Parallel()
-			withList(t, setup{}, []string{"192.0.2.1"}, func(f *fixture) {
-				plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.1"}, tt.options)
-				if tt.field == "" {
-					require.NoError(f, err)
-					assert.True(f, plan.Empty())
-					return
-				}
-				invalid, ok := errors.AsType[*webdelivery.ValidationError](err)
-				require.True(f, ok, "%v", err)
-				assert.Equal(f, tt.field, invalid.Field)
-				assert.Nil(f, plan)
 			})
 		})
 	}

@@ -105,51 +105,6 @@ func TestPurgeReachesTheServiceByteForByte(t *testing.T) {
 	}
 }
 
-// After decoding the JSON, the service has the same pattern, whatever escapes JSON needs for it.
-func TestPurgePatternArrivesAsItIs(t *testing.T) {
-	t.Parallel()
-	for _, pattern := range []string{
-		"www.example.com", "www.example.com/\ufffd\u0915\u200d\u0937", "*.example.com/img/", "https://example.com/?q=a+b&r=%20;s", "www.example.com/" + strings.Repeat("a", 20000),
-	} {
-		t.Run(fmt.Sprintf("%.40q", pattern), func(t *testing.T) {
-			t.Parallel()
-			inFakeTime(t, setup{}, func(f *fixture) {
-				request := purgeOf(pattern)
-				request.URIs = append(request.URIs, webdelivery.Prefix(pattern).WithCacheKeyModifier("a\u0915\u200d\u0937<b*"))
-				_, err := f.client.Purge.Submit(f.Context(), request)
-				require.NoError(f, err)
-				require.Len(f, f.srv.Purged(), 1)
-				assert.Equal(f, []testserver.PurgeURI{
-					{MatchMode: "EXACT_LITERAL", URIPattern: pattern},
-					{MatchMode: "PREFIX_LITERAL", URIPattern: pattern, CacheKeyModifierRegex: "a\u0915\u200d\u0937<b*"},
-				}, f.srv.Purged()[0].URIs)
-			})
-		})
-	}
-}
-
-func TestPurgeHasNoLimitOnURIs(t *testing.T) {
-	t.Parallel()
-	p := new(permits)
-	inFakeTime(t, countingPermits(p), func(f *fixture) {
-		var patterns []string
-		for i := range 5000 {
-			patterns = append(patterns, fmt.Sprintf("www.example.com/%d", i))
-		}
-		request := purgeOf(patterns...)
-		before := slices.Clone(request.URIs)
-		_, err := f.client.Purge.Submit(f.Context(), request)
-		require.NoError(f, err)
-		require.Len(f, f.srv.Purged(), 1)
-		for i, uri := range f.srv.Purged()[0].URIs {
-			require.Equal(f, patterns[i], uri.URIPattern)
-		}
-		assert.Len(f, f.srv.Purged()[0].URIs, 5000)
-		assert.Equal(f, before, request.URIs, "the caller's slice is unchanged")
-		assert.EqualValues(f, 1, p.taken.Load())
-	})
-}
-
 // purge_internal_test.go has what is invalid in a URI.
 func TestPurgeRefusesWhatTheDocumentCallsInvalid(t *testing.T) {
 	t.Parallel()
@@ -393,23 +348,6 @@ func TestPurgeRefusesWhatIsNoReceipt(t *testing.T) {
 	}
 }
 
-// The status says that the purge was accepted, and the response has the id: a code in words is no reason to send it
-// again.
-func TestPurgeToleratesACodeThatIsNoNumber(t *testing.T) {
-	t.Parallel()
-	for _, code := range []string{`"code":"CREATED",`, `"code":"",`, `"code":null,`, ``} {
-		t.Run(code, func(t *testing.T) {
-			t.Parallel()
-			inFakeTime(t, setup{}, func(f *fixture) {
-				f.fail(testserver.Fault{Path: "/cache/purge", Status: http.StatusCreated, Body: `{` + code + `"transaction_id":7}`})
-				receipt, err := f.client.Purge.Submit(f.Context(), purgeOf(anObject))
-				require.NoError(f, err)
-				assert.EqualValues(f, 7, receipt.TransactionID)
-			})
-		})
-	}
-}
-
 func TestPurgeRefusedInItsEnvelopeIsAnError(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{http.StatusOK, http.StatusCreated, http.StatusSeeOther} {
@@ -436,28 +374,6 @@ func TestPurgeRefusedInItsEnvelopeIsAnError(t *testing.T) {
 			})
 		}
 	}
-}
-
-// The more severe of the two codes decides: 403 is a rejected login here, and 500 is a transient failure that the
-// client retries.
-func TestPurgeIsJudgedByTheGraverCode(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		f.fail(testserver.Fault{Path: "/cache/purge", Count: 1, Status: http.StatusOK, Body: `{"code":403,"description":"who are you"}`})
-		_, err := f.client.Purge.Submit(f.Context(), purgeOf(anObject))
-		assert.ErrorIs(f, err, webdelivery.ErrForbidden)
-		assert.Len(f, f.srv.Requests(), 1)
-		time.Sleep(time.Second) // the cool-down
-
-		f.fail(testserver.Fault{Path: "/cache/purge", Count: 1, Status: http.StatusOK, Body: `{"code":500,"description":"fault"}`})
-		_, err = f.client.Purge.Submit(f.Context(), purgeOf(anObject))
-		require.NoError(f, err)
-		assert.Len(f, f.srv.Requests(), 3)
-
-		f.fail(testserver.Fault{Path: "/cache/purge", Count: 1, Status: http.StatusBadRequest, Body: `{"code":201,"transaction_id":7}`})
-		_, err = f.client.Purge.Submit(f.Context(), purgeOf(anObject))
-		assert.ErrorIs(f, err, webdelivery.ErrBadRequest)
-	})
 }
 
 func TestTransactionFieldsAreThoseOfTheDocument(t *testing.T) {
@@ -507,55 +423,5 @@ func TestTransactionFieldsAreThoseOfTheDocument(t *testing.T) {
 				assert.Equal(f, tt.want.EndTS.IsZero(), !bytes.Contains(encoded, []byte("end_ts")), "%s", encoded)
 			})
 		})
-	}
-}
-
-func TestTransactionIDIsAboveZero(t *testing.T) {
-	t.Parallel()
-	for _, id := range []int64{0, -1, -9223372036854775808} {
-		t.Run(fmt.Sprint(id), func(t *testing.T) {
-			t.Parallel()
-			inFakeTime(t, setup{}, func(f *fixture) {
-				_, err := f.client.Purge.Status(f.Context(), id)
-				assertRefusedHere(f, err, "transaction_id")
-				_, err = f.client.Purge.Wait(f.Context(), id)
-				assertRefusedHere(f, err, "transaction_id")
-			})
-		})
-	}
-}
-
-func TestTransactionErrorsOfTheService(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		_, err := f.client.Purge.Status(f.Context(), 7)
-		assert.ErrorIs(f, err, webdelivery.ErrNotFound)
-		// For a purge and its transaction, 403 means failed authentication (open point 6).
-		stranger := f.newClient(f.srv.URL(), setup{auth: webdelivery.BasicAuth(username, "wrong-password")})
-		_, err = stranger.Purge.Status(f.Context(), 7)
-		assert.ErrorIs(f, err, webdelivery.ErrUnauthorized)
-		time.Sleep(time.Second) // the cool-down
-		_, err = stranger.Purge.Submit(f.Context(), purgeOf(anObject))
-		assert.ErrorIs(f, err, webdelivery.ErrUnauthorized)
-		assert.ErrorIs(f, err, webdelivery.ErrForbidden)
-		assert.Len(f, f.srv.Requests(), 3)
-	})
-}
-
-// A 303 names its transaction in Location, even if its body is unusable (open point 7).
-func TestPurgeReadsLocationBesideAnyBody(t *testing.T) {
-	t.Parallel()
-	for _, body := range []string{
-		``, `null`, `<html>`, `{`, `{"code":20,"description":"d","transaction_id":71`, `[]`, `{"code":303}`, `{"transaction_id":0}`, `{"transaction_id":-5}`, `{"transaction_id":null}`,
-		`{"transaction_id":77,"description":{}}`, `{"transaction_id":77,"transaction_id":77}`, "{\"transaction_id\":77,\"x\":\"\xff\"}",
-	} {
-		client := answered(t, func(*http.Request) *http.Response {
-			r := response(http.StatusSeeOther, []byte(body))
-			r.Header.Set("Location", "/acme/v1/transactions/77")
-			return r
-		})
-		receipt, err := client.Purge.Submit(t.Context(), purgeOf(anObject))
-		require.NoError(t, err, body)
-		assert.Equal(t, int64(77), receipt.TransactionID, body)
 	}
 }

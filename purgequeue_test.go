@@ -435,30 +435,6 @@ func TestQueueStats(t *testing.T) {
 	})
 }
 
-// If sessions end while a queue works, it logs in and goes on, and its requests stay apart.
-func TestAQueueOverSessions(t *testing.T) {
-	t.Parallel()
-	s := bySession
-	s.server.SessionLifetime = 4 * time.Second
-	s.server.PurgeRate = -1
-	inQueue(t, s, webdelivery.QueueOptions{MaxURIs: 1}, func(f *fixture, q *webdelivery.PurgeQueue) {
-		f.fail(testserver.Fault{Path: "/sessions", Delay: 700 * time.Millisecond})
-		var wg sync.WaitGroup
-		for i := range 20 {
-			wg.Go(func() {
-				_, err := q.Purge(f.Context(), webdelivery.Exact(object(i)))
-				assert.NoError(f, err)
-			})
-		}
-		wg.Wait()
-		assert.Len(f, f.purgedURIs(), 20)
-		times := f.arrivals()
-		for i := 2; i < len(times); i++ {
-			assert.Greater(f, times[i]-times[i-2], time.Second, "%v", times)
-		}
-	})
-}
-
 // Random cancellations, rejections, faults and cuts: each accepted URI reached the service, and each error has the
 // right outcome.
 func TestQueueOutcomesAreTrue(t *testing.T) {
@@ -530,98 +506,6 @@ func TestQueueOutcomesAreTrue(t *testing.T) {
 					assert.Greater(f, times[i]-times[i-2], time.Second)
 				}
 			})
-		})
-	}
-}
-
-// purgeThatCloseEnds begins a purge of a queue, closes the queue before the purge has ended, and returns the error of
-// the purge.
-func (f *fixture) purgeThatCloseEnds() error {
-	f.Helper()
-	q := f.newQueue(webdelivery.QueueOptions{})
-	done := make(chan error, 1)
-	go func() {
-		_, err := q.Purge(f.Context(), webdelivery.Exact(anObject))
-		done <- err
-	}()
-	time.Sleep(time.Second) // in fake time
-	ctx, cancel := context.WithTimeout(f.Context(), time.Second)
-	defer cancel()
-	require.ErrorIs(f, q.Close(ctx), context.DeadlineExceeded)
-	return <-done
-}
-
-// The queue polls four transactions at a time. If Close cancels, the polls that wait end too.
-func TestCloseEndsPollsThatWait(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		f.fail(testserver.Fault{Path: "/transactions/*", Delay: time.Hour})
-		q := f.newQueue(webdelivery.QueueOptions{MaxURIs: 1, Wait: true})
-		const purges = 6
-		failed := make(chan error, purges)
-		for i := range purges {
-			go func() {
-				_, err := q.Purge(f.Context(), webdelivery.Exact(object(i)))
-				failed <- err
-			}()
-		}
-		time.Sleep(10 * time.Second) // all are accepted
-		require.Len(f, f.purgedURIs(), purges)
-		assert.Equal(f, 4, f.srv.Count(http.MethodGet, ""), "polls under way")
-		ctx, cancel := context.WithTimeout(f.Context(), time.Second)
-		defer cancel()
-		require.ErrorIs(f, q.Close(ctx), context.DeadlineExceeded)
-		for range purges {
-			err := <-failed
-			require.ErrorIs(f, err, webdelivery.ErrQueueClosed)
-			assert.NotContains(f, err.Error(), "panic")
-			assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
-		}
-	})
-}
-
-// Close ends a request that waits for its retry. The error shows the status of the last response, and has its outcome.
-func TestCloseEndsARetry(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
-		status int
-		want   webdelivery.Outcome
-	}{
-		"not processed":   {429, webdelivery.OutcomeNotApplied},
-		"maybe processed": {502, webdelivery.OutcomeUnknown},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			policy := webdelivery.RetryPolicy{MaxAttempts: 3, MinWait: 1000 * time.Hour, MaxWait: 1000 * time.Hour}
-			inFakeTime(t, setup{options: []webdelivery.Option{webdelivery.WithRetry(policy)}}, func(f *fixture) {
-				f.fail(testserver.Fault{Path: "/cache/purge", Status: tt.status})
-				err := f.purgeThatCloseEnds()
-				require.ErrorIs(f, err, webdelivery.ErrQueueClosed)
-				require.ErrorContains(f, err, fmt.Sprint(tt.status))
-				require.NotErrorIs(f, err, context.Canceled)
-				assert.Equal(f, tt.want, webdelivery.OutcomeOf(err))
-			})
-		})
-	}
-}
-
-// If a call does not fit into one request, the queue refuses it. The error says whether the number of URIs or their
-// size is the reason.
-func TestWhyACallIsTooLargeForAQueue(t *testing.T) {
-	t.Parallel()
-	two := []webdelivery.PurgeURI{webdelivery.Exact(object(1)), webdelivery.Exact(object(2))}
-	for _, tt := range []struct {
-		options webdelivery.QueueOptions
-		says    string
-	}{
-		{webdelivery.QueueOptions{MaxURIs: 1}, "invalid uris: 2 are more than the 1 of one request"},
-		{webdelivery.QueueOptions{MaxBodyBytes: 200}, " bytes, more than the 200 of one request"},
-	} {
-		inQueue(t, setup{}, tt.options, func(f *fixture, q *webdelivery.PurgeQueue) {
-			_, err := q.Purge(f.Context(), two...)
-			require.ErrorIs(f, err, webdelivery.ErrInvalid)
-			require.ErrorContains(f, err, tt.says)
-			assert.Empty(f, f.srv.Requests())
 		})
 	}
 }

@@ -86,18 +86,6 @@ func TestBackoffHasFullJitterUnderAnExponentialCeiling(t *testing.T) {
 	}
 }
 
-// If MaxWait is below the default of MinWait, it lowers MinWait too.
-func TestAShortMaxWaitAlone(t *testing.T) {
-	t.Parallel()
-	short := webdelivery.WithRetry(webdelivery.RetryPolicy{MaxWait: 100 * time.Millisecond})
-	inService(t, setup{options: []webdelivery.Option{short}}, func(f *fixture) {
-		f.fail(testserver.Fault{Status: 503, Count: 3})
-		began := time.Now()
-		require.NoError(f, getTask.call(f.Context(), f.client))
-		assert.LessOrEqual(f, time.Since(began), 300*time.Millisecond)
-	})
-}
-
 func TestMaxWaitBoundsTheBackoff(t *testing.T) {
 	t.Parallel()
 	policy := webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 10, MinWait: time.Second, MaxWait: 3 * time.Second})
@@ -204,16 +192,6 @@ func TestCancelledWhileDialling(t *testing.T) {
 	})
 }
 
-func TestCancelledWithACause(t *testing.T) {
-	t.Parallel()
-	inService(t, setup{}, func(f *fixture) {
-		f.fail(testserver.Fault{Delay: time.Hour})
-		ctx, cancel := context.WithCancelCause(f.Context())
-		time.AfterFunc(time.Second, func() { cancel(assert.AnError) })
-		require.ErrorIs(f, getTask.call(ctx, f.client), context.Canceled)
-	})
-}
-
 // The cause of a context, as golang.org/x/sync/errgroup sets it, may be the error of another call. net/http returns
 // it, also from a body. The error of this call contains it in its text, but errors.Is finds only the context's error
 // and the user's own.
@@ -248,22 +226,6 @@ func TestCancelledBecauseOfAnotherCall(t *testing.T) {
 			})
 		}
 	}
-}
-
-func TestALimiterWithTheErrorOfAnotherCall(t *testing.T) {
-	t.Parallel()
-	cause := fmt.Errorf("%w: %w", assert.AnError, &webdelivery.Error{StatusCode: 404})
-	waits := limiter{wait: func(ctx context.Context) error {
-		<-ctx.Done()
-		return context.Cause(ctx)
-	}}
-	inFakeTime(t, setup{options: []webdelivery.Option{webdelivery.WithPurgeLimiter(waits)}}, func(f *fixture) {
-		ctx, cancel := context.WithCancelCause(f.Context())
-		time.AfterFunc(time.Second, func() { cancel(cause) })
-		err := submit.call(ctx, f.client)
-		saysNothingOf(f, err, cause)
-		assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
-	})
 }
 
 // saysNothingOf checks the error of a purge that ended by a cause which contains the error of another call.

@@ -3,18 +3,15 @@ package webdelivery_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"math"
 	"net/http"
 	"net/netip"
-	"slices"
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -192,92 +189,6 @@ func TestRepliesThatAreRefused(t *testing.T) {
 	}
 }
 
-// In the texts of rows, U+FFFD replaces invalid UTF-8, also if the rows come before their columns. Structs
-// get the same texts as strings.
-func TestTextsThatAreNoUTF8(t *testing.T) {
-	t.Parallel()
-	const rows = "[\"/a\xff\xfe\",\"\\ud800x\"],[\"\ufffd\",\"\\ufffd\"],[\"192.0.2.1\xc0\",null]"
-	const columns = `"columns":[{"name":"a"},{"name":"b"}]`
-	want := []string{"[\"/a\ufffd\ufffd\",\"\ufffdx\"]", "[\"\ufffd\",\"\\ufffd\"]", "[\"192.0.2.1\ufffd\",null]"}
-	for name, body := range map[string]string{
-		"as documented": `{` + columns + `,"rows":[` + rows + `],"total_results":3}`,
-		"rows first":    `{"rows":[` + rows + `],` + columns + `,"total_results":3}`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			client := always(t, []byte(body))
-			for name, way := range ways {
-				got, err := way(t.Context(), client)
-				require.NoError(t, err, name)
-				assert.Equal(t, want, got, name)
-			}
-			result, err := client.Stats.Events.Query(t.Context(), aDay)
-			require.NoError(t, err)
-			first := result.Rows[0]
-			assert.Equal(t, "/a\ufffd\ufffd", first.At(0).String())
-			assert.Equal(t, "\"/a\xff\xfe\"", string(first.At(0).Raw()))
-			assert.Equal(t, want[0], first.String())
-			text, err := json.Marshal(result)
-			require.NoError(t, err)
-			assert.True(t, json.Valid(text) && utf8.Valid(text), "%q is JSON in UTF-8", text)
-			_, err = result.Rows[2].At(0).Addr()
-			require.ErrorContains(t, err, "is no IP address")
-			_, err = result.Rows[2].At(0).Time()
-			require.ErrorContains(t, err, "is no timestamp")
-			var scanned []string
-			for row, err := range webdelivery.Scan[struct {
-				A string   `stats:"a"`
-				B *ownText `stats:"b"`
-			}](client.Stats.Events.All(t.Context(), firstRows)) {
-				require.NoError(t, err)
-				if scanned = append(scanned, row.A); row.B != nil {
-					scanned = append(scanned, string(*row.B))
-				}
-			}
-			assert.Equal(t, []string{"/a\ufffd\ufffd", "\ufffdx", "\ufffd", "\ufffd", "192.0.2.1\ufffd"}, scanned)
-		})
-	}
-}
-
-// If the text behind a value makes it no JSON, the client returns an error. This holds for every value, and for every
-// part of the reader.
-func TestGarbageBehindValues(t *testing.T) {
-	t.Parallel()
-	values := []string{
-		`{"query":{"limit":10}`, `"columns":[{"name":"a"},{"name":"b"}]`, `"rows":[["x",1],["y",2]]`, `"new":{"a":[1,null]}`, `"total_results":2`, `"last":0}`,
-	}
-	rowsFirst := []string{values[0], values[2], values[1], values[4], values[5]}
-	inRows := []string{`{"columns":[{"name":"a"},{"name":"b"}],"rows":[["x"`, `1]`, `["y"`, `true]`, `["z"`, `null]],"total_results":3}`}
-	for _, parts := range [][]string{values, rowsFirst, inRows} {
-		for at := range parts {
-			for _, garbage := range []string{".5", "e400", "E1", "0", "-", "+1", "null", "true", "x", `"x"`, "[]", "{}", "]", "}", ":", ",", ":1", "\x00", "\v", "\u00a0", "\ufeff", "\xff", "/**/", "//"} {
-				spoilt := slices.Clone(parts)
-				spoilt[at] += garbage
-				body := strings.Join(spoilt, ",")
-				if json.Valid([]byte(body)) { // it is another number
-					continue
-				}
-				client := always(t, []byte(body))
-				for name, way := range ways {
-					_, err := way(t.Context(), client)
-					assert.ErrorIs(t, err, webdelivery.ErrBadReply, "%s: %s", name, body)
-				}
-			}
-		}
-	}
-}
-
-// The rows before the place of an error in a stream are yielded.
-func TestRowsBeforeAnErrorAreDelivered(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		f.answers(resultOf([]string{"a"}, `[1]`, `[2]`, `[]`))
-		got, err := collect(f.client.Stats.Events.All(f.Context(), firstRows))
-		require.ErrorIs(f, err, webdelivery.ErrBadReply)
-		assert.Equal(f, []string{"[1]", "[2]"}, got)
-	})
-}
-
 // If fewer rows come than match, up to the limit, the error contains both numbers.
 func TestFewerRowsThanMatch(t *testing.T) {
 	t.Parallel()
@@ -453,21 +364,6 @@ func TestStreamsThatStandStill(t *testing.T) {
 	}
 }
 
-// The idle time runs while the SDK waits for the service, not while the caller processes a row.
-func TestASlowReaderIsNoStalledStream(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		f.fail(testserver.Fault{Status: 200, Body: resultOf([]string{"a"}, `["x"]`, `["y"]`), Dribble: time.Second})
-		rows := 0
-		for _, err := range f.client.Stats.Events.All(f.Context(), firstRows) {
-			require.NoError(f, err)
-			time.Sleep(time.Hour)
-			rows++
-		}
-		assert.Equal(f, 2, rows)
-	})
-}
-
 // If the connection is cut or the context ends, the stream ends with that error, not with ErrBadReply.
 func TestStreamsThatAreCut(t *testing.T) {
 	t.Parallel()
@@ -604,61 +500,8 @@ func TestStreamsAreBoundedButForTheirRows(t *testing.T) {
 	}
 }
 
-// A loop may end in the iteration with the error, or go on after it.
-func TestTheErrorComesLast(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		f.answers(resultOf([]string{"a"}, "[]"))
-		errs := 0
-		for _, err := range f.client.Stats.Events.All(f.Context(), firstRows) {
-			if errors.Is(err, webdelivery.ErrBadReply) {
-				errs++
-			}
-		}
-		assert.Equal(f, 1, errs)
-	})
-}
-
 func faultFor(path, body string) testserver.Fault {
 	return testserver.Fault{Path: path, Status: 200, Body: body}
-}
-
-// The zero Value is null in every way.
-func TestTheZeroValue(t *testing.T) {
-	t.Parallel()
-	var v webdelivery.Value
-	assert.True(t, v.IsNull())
-	assert.Empty(t, v.String())
-	assert.Equal(t, json.RawMessage("null"), v.Raw())
-	_, err := v.Int64()
-	require.EqualError(t, err, "null is no whole number of 64 bits")
-	_, err = v.Float64()
-	require.EqualError(t, err, "null is no number")
-	_, err = v.Time()
-	require.EqualError(t, err, "null is no timestamp")
-	_, err = v.Addr()
-	require.EqualError(t, err, "null is no IP address")
-	text, err := json.Marshal(v)
-	require.NoError(t, err)
-	assert.Equal(t, "null", string(text))
-}
-
-// Blanks belong to no value, wherever JSON allows them.
-func TestBlanksBetweenValues(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		f.answers(resultOf([]string{"a", "b", "c"}, " [ 1\t, \"x\" ,\r\n true ] "))
-		result, err := f.client.Stats.Events.Query(f.Context(), aDay)
-		require.NoError(f, err)
-		row := result.Rows[0]
-		n, err := row.At(0).Int64()
-		require.NoError(f, err)
-		assert.Equal(f, int64(1), n)
-		assert.Equal(f, "x", row.At(1).String())
-		assert.Equal(f, json.RawMessage("true"), row.At(2).Raw())
-		_, err = row.At(2).Float64()
-		assert.EqualError(f, err, "true is no number")
-	})
 }
 
 // If a caller changes what the SDK returned, nothing else changes.
@@ -690,54 +533,6 @@ func TestWhatIsHandedOutIsTheCallers(t *testing.T) {
 	})
 }
 
-// Rows and their values are printed as the service sent them: no further characters are escaped.
-func TestRowsArePrintedAsTheyCame(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		const row = `["<a href=\"?x=1&y=2\">","\u003c","` + "\u2028" + `",1.50,-0,1E2,null]`
-		f.answers(resultOf([]string{"a", "b", "c", "d", "e", "f", "g"}, strings.ReplaceAll(row, ",", " ,\n")))
-		result, err := f.client.Stats.Events.Query(f.Context(), aDay)
-		require.NoError(f, err)
-		assert.Equal(f, row, result.Rows[0].String())
-		text, err := result.Rows[0].MarshalJSON()
-		require.NoError(f, err)
-		assert.Equal(f, row, string(text))
-		text, err = result.Rows[0].At(0).MarshalJSON()
-		require.NoError(f, err)
-		assert.Equal(f, `"<a href=\"?x=1&y=2\">"`, string(text))
-		var printed strings.Builder
-		encoder := json.NewEncoder(&printed)
-		encoder.SetEscapeHTML(false)
-		require.NoError(f, encoder.Encode(result.Rows[0].At(0)))
-		assert.Equal(f, `"<a href=\"?x=1&y=2\">"`+"\n", printed.String())
-		assert.Equal(f, "[]", webdelivery.Row{}.String())
-	})
-}
-
-// The client checks rows that come before their columns like all others, as soon as the columns are known.
-func TestWrongRowsBeforeTheirColumns(t *testing.T) {
-	t.Parallel()
-	for rows, says := range map[string]string{
-		`["x",1],["y"]`:     "row 2 has 1 values, and there are 2 columns",
-		`["x",1,2]`:         "row 1 has 3 values, and there are 2 columns",
-		`[]`:                "row 1 has 0 values",
-		`null`:              "row 1 is no array",
-		`["x",1],{"a":"y"}`: "row 2 is no array",
-		`["x",[1]]`:         "row 1 holds a value that is neither",
-		`["x",1],["y",{}]`:  "row 2 holds a value that is neither",
-	} {
-		for name, way := range ways {
-			t.Run(rows+"/"+name, func(t *testing.T) {
-				t.Parallel()
-				client := always(t, []byte(`{"rows":[`+rows+`],"columns":[{"name":"a"},{"name":"b"}],"total_results":1}`))
-				_, err := way(t.Context(), client)
-				require.ErrorIs(t, err, webdelivery.ErrBadReply)
-				assert.ErrorContains(t, err, says)
-			})
-		}
-	}
-}
-
 // The client closes the body of every response with rows once, whatever the body is and however its reading ends. So
 // the connection can be used again.
 func TestEveryBodyWithRowsIsClosed(t *testing.T) {
@@ -764,12 +559,4 @@ func TestEveryBodyWithRowsIsClosed(t *testing.T) {
 			}
 		}
 	}
-}
-
-// ownText is a TextUnmarshaler.
-type ownText string
-
-func (o *ownText) UnmarshalText(text []byte) error {
-	*o = ownText(text)
-	return nil
 }

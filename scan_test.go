@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"math/big"
 	"net/netip"
 	"testing"
 	"time"
@@ -180,15 +179,6 @@ func scanOne[T any](f *fixture, columns []string, rows ...string) (int, error) {
 	return len(got), err
 }
 
-func TestScanErrorsNameTheRow(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		n, err := scanOne[int](f, []string{"a"}, "[1]", "[2]", "[null]", "[4]")
-		assert.Equal(f, 2, n)
-		require.ErrorContains(f, err, "webdelivery: row 3, column a for field A (int), value null: null does not fit; make the field a pointer")
-	})
-}
-
 // A type that cannot be scanned into is an error at the first row.
 func TestScanRefuses(t *testing.T) {
 	t.Parallel()
@@ -300,24 +290,6 @@ func TestDimensionsOf(t *testing.T) {
 		Text string     `stats:"client_ip"`
 	}]())
 	assert.Empty(t, webdelivery.DimensionsOf[int]())
-}
-
-// A TextUnmarshaler that reuses its memory does not change rows that were yielded before.
-func TestScannedBigNumbersAreKept(t *testing.T) {
-	t.Parallel()
-	type row struct {
-		N big.Int  `stats:"a"`
-		P *big.Int `stats:"b"`
-	}
-	inFakeTime(t, setup{}, func(f *fixture) {
-		got, err := scanned[row](f, []string{"a", "b"}, "[11111111,11111111]", "[22222222,22222222]", "[3,3]")
-		require.NoError(f, err)
-		var texts []string
-		for i := range got {
-			texts = append(texts, got[i].N.String(), got[i].P.String())
-		}
-		assert.Equal(f, []string{"11111111", "11111111", "22222222", "22222222", "3", "3"}, texts)
-	})
 }
 
 // A text is a number only if JSON accepts it as one, for every kind of field and when it is read by itself.

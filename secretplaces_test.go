@@ -3,14 +3,12 @@ package webdelivery_test
 import (
 	"context"
 	"errors"
-	"net/http"
 	"net/netip"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
@@ -98,68 +96,4 @@ func lastOf[T any](c *webdelivery.Client) (last error) {
 		last = err
 	}
 	return last
-}
-
-// Invalid characters of a text stay in the error: without them, two halves of a secret could join.
-func TestBrokenTextIsNotMended(t *testing.T) {
-	t.Parallel()
-	transport := roundTripper(func(*http.Request) (*http.Response, error) {
-		return nil, errors.New(password[:8] + "\xff" + password[8:] + strings.Repeat(" pad", 200))
-	})
-	client, err := webdelivery.NewClient("https://api.example.com", customer, webdelivery.BasicAuth(username, password),
-		webdelivery.WithHTTPClient(&http.Client{Transport: transport}), webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1}))
-	require.NoError(t, err)
-	_, err = client.Tasks.Get(t.Context(), "t1")
-	require.ErrorContains(t, err, "pad")
-	assert.NotContains(t, err.Error(), password)
-}
-
-// The caller chooses the path of a collection, and it may contain a secret by mistake.
-func TestThePathOfAIncompleteErrorIsRedacted(t *testing.T) {
-	t.Parallel()
-	client := always(t, []byte(`{"items":[{"id":"e1","entry":"192.0.2.1"}],"total":2,"has_more":true,"page_count":2,"page_index":1}`))
-	var last error
-	for _, err := range client.NetworkLists.AllEntries(t.Context(), password, webdelivery.EntryOptions{}) {
-		last = err
-	}
-	var broken *webdelivery.IncompleteError
-	require.ErrorAs(t, last, &broken)
-	assert.Equal(t, "/acme/v1/config/networklists/[redacted]/entries", broken.Path)
-}
-
-// A password may be a word of JSON. The description is read before the password is removed.
-func TestTheDescriptionIsReadBeforeItIsRedacted(t *testing.T) {
-	t.Parallel()
-	for _, word := range []string{"true", "null", "1234", "code", "description"} {
-		transport := roundTripper(func(*http.Request) (*http.Response, error) {
-			return response(http.StatusForbidden, []byte(`{"code":403,"description":"not for you","complete":true,"x":null,"n":12345}`)), nil
-		})
-		client, err := webdelivery.NewClient("https://api.example.com", customer, webdelivery.BasicAuth(username, word),
-			webdelivery.WithHTTPClient(&http.Client{Transport: transport}))
-		require.NoError(t, err)
-		_, err = client.Tasks.Get(t.Context(), "t1")
-		var e *webdelivery.Error
-		require.ErrorAs(t, err, &e)
-		assert.Equal(t, "not for you", e.Description, word)
-		assert.NotContains(t, string(e.Body), word)
-	}
-}
-
-// The type that the service sends for a list becomes a part of the plan, which is stored. The plan must not contain a
-// password from it.
-func TestTheTypeOfAPlanHoldsNoSecret(t *testing.T) {
-	t.Parallel()
-	client := answered(t, func(r *http.Request) *http.Response {
-		if strings.HasSuffix(r.URL.Path, "/entries") {
-			return response(http.StatusOK, []byte(`{"items":[],"total":0,"has_more":false}`))
-		}
-		return response(http.StatusOK, []byte(`{"id":"`+listID+`","type":"IP of `+password+`"}`))
-	})
-	plan, err := client.NetworkLists.Plan(t.Context(), listID, nil, webdelivery.PlanOptions{})
-	require.NoError(t, err)
-	assert.Contains(t, string(plan.Type), "IP of ")
-	assert.NotContains(t, string(plan.Type), password)
-	_, err = client.NetworkLists.Plan(t.Context(), listID, []string{"192.0.2.1"}, webdelivery.PlanOptions{})
-	require.ErrorContains(t, err, `"192.0.2.1" does not belong to a list of type IP of `)
-	assert.NotContains(t, err.Error(), password)
 }

@@ -11,10 +11,8 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
-	"net/url"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -321,29 +319,6 @@ func (s *showcase) showEchoes(f *fixture, settings setup, password string, steps
 	}
 }
 
-// The client returns a successful response unchanged. What it removes from errors may be part of a name here, and an
-// address can only be followed if it is complete. The path of a request in an error shows no session.
-func TestRepliesAreAsTheyCame(t *testing.T) {
-	t.Parallel()
-	const session = "SESSIONTOKEN/123456"
-	inFakeTime(t, setup{auth: webdelivery.SessionToken(session)}, func(f *fixture) {
-		f.fail(testserver.Fault{Method: http.MethodGet, Status: 200, Body: `{"id":"` + session + `"}`})
-		var response struct{ ID string }
-		require.NoError(f, f.client.Do(f.Context(), http.MethodGet, "/sessions/mine", nil, &response))
-		assert.Equal(f, session, response.ID)
-		task, err := f.client.Tasks.Get(f.Context(), session)
-		require.NoError(f, err)
-		assert.Equal(f, session, task.ID)
-
-		f.fail(testserver.Fault{Status: 404})
-		err = f.client.Do(f.Context(), http.MethodDelete, "/sessions/"+url.PathEscape(session), nil, nil)
-		var e *webdelivery.Error
-		require.ErrorAs(f, err, &e)
-		assert.Equal(f, "/acme/v1/sessions/[redacted]", e.Path)
-		assert.NotContains(f, everyPrint(err), "SESSIONTOKEN")
-	})
-}
-
 // A text is clipped only after the secrets are removed from it: no beginning of one is left at the end.
 func TestClippingLeavesNoPieceOfASecret(t *testing.T) {
 	t.Parallel()
@@ -414,20 +389,6 @@ func TestTheSessionBeforeIsHiddenToo(t *testing.T) {
 	})
 }
 
-// A transport of the user's that puts the request into its error.
-func TestATransportThatTellsTooMuch(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		f.http.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
-			return nil, fmt.Errorf("cannot send %v: %w", r.Header, io.ErrClosedPipe)
-		})
-		client := f.newClient(f.srv.URL(), setup{})
-		err := postWrite.call(f.Context(), client)
-		require.ErrorIs(f, err, io.ErrClosedPipe)
-		assert.NotContains(f, everyPrint(err), "YWxpY2U6Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5")
-	})
-}
-
 // The service's text cannot forge a line of a log, control a terminal, or fill a disk.
 func TestHostileTextsAreTamed(t *testing.T) {
 	t.Parallel()
@@ -476,105 +437,6 @@ time=2000-01-01T00:00:02.030Z level=DEBUG msg="webdelivery: attempt" method=GET 
 		// 30 ms.
 		assert.Regexp(f, `method=POST path=/acme/v1/cache/purge status=201 duration=30ms attempt=1 wait=1.02s bytes=\d+\n$`, got)
 		assert.NotContains(f, got, "secret-operation")
-	})
-}
-
-func TestALoggerThatIsOffGetsNothing(t *testing.T) {
-	t.Parallel()
-	var log bytes.Buffer
-	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	inService(t, setup{options: []webdelivery.Option{webdelivery.WithLogger(logger)}}, func(f *fixture) {
-		require.NoError(f, getTask.call(f.Context(), f.client))
-		assert.Zero(f, log.Len())
-	})
-}
-
-// If a secret is part of the names in an error, it is removed from them, however short it is.
-func TestNamesOfWhatFailedHoldNoSecret(t *testing.T) {
-	t.Parallel()
-	const word = "test"
-	s := setup{server: testserver.Config{Users: []testserver.User{{Name: username, Password: word}}}, auth: webdelivery.BasicAuth(username, word)}
-	inFakeTime(t, s, func(f *fixture) {
-		id := f.srv.AddTask(testserver.TaskSpec{ID: "t-1", Operation: "run-tests", Error: &testserver.TaskError{Message: "a test failed"}})
-		var seen []string
-		_, err := f.client.Tasks.Wait(f.Context(), id, webdelivery.OnProgress(func(p webdelivery.Progress) { seen = append(seen, p.ID) }))
-		var failed *webdelivery.TaskError
-		require.ErrorAs(f, err, &failed)
-		assert.Equal(f, "t-1", failed.Task.ID)
-		assert.Equal(f, "run-[redacted]s", failed.Task.Operation)
-		assert.Equal(f, "a [redacted] failed", failed.Task.ErrorInfo.Message)
-		assert.Equal(f, []string{"t-1"}, seen)
-	})
-}
-
-// The body of a redirect repeats the address that it leads to.
-func TestErrorsOfARedirectKeepNoBody(t *testing.T) {
-	t.Parallel()
-	inService(t, setup{}, func(f *fixture) {
-		f.fail(testserver.Fault{Status: 302, Header: http.Header{"Location": {"https://sso.example.com/?code=once"}}, Body: `<a href="https://sso.example.com/?code=once">`})
-		err := getTask.call(f.Context(), f.client)
-		var e *webdelivery.Error
-		require.ErrorAs(f, err, &e)
-		assert.Empty(f, e.Body)
-		assert.NotContains(f, everyPrint(err), "once")
-	})
-}
-
-// The service repeats a secret in another encoding: nothing that the SDK shows contains it, in any place.
-func TestSecretsOfOtherWritersAreHiddenEverywhere(t *testing.T) {
-	t.Parallel()
-	const hard = `correct=horse"batt'ery`
-	for name, form := range map[string]string{
-		"JSON":                   `correct\u003dhorse\u0022batt\u0027ery`,
-		"percent":                `correct%3dhorse%22batt'ery`,
-		"HTML":                   `correct&#61;horse&quot;batt&#x27;ery`,
-		"Base64 of the password": `Y29ycmVjdD1ob3JzZSJiYXR0J2VyeQ==`,
-		"Base64, in a query":     `a=YWxpY2U6Y29ycmVjdD1ob3JzZSJiYXR0J2VyeQ%3D%3D`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var log bytes.Buffer
-			logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-			s := setup{auth: webdelivery.BasicAuth(username, hard), options: []webdelivery.Option{webdelivery.WithLogger(logger)}}
-			inFakeTime(t, s, func(f *fixture) {
-				var shown []string
-				get := func(status int, body string) {
-					remove := f.srv.Fail(testserver.Fault{Status: status, Header: http.Header{"X-Echo": {form}}, Body: body})
-					defer remove()
-					err := getTask.call(f.Context(), f.client)
-					require.Error(f, err)
-					shown = append(shown, everyPrint(err))
-				}
-				get(400, form)
-				get(400, `{"description":"no `+strings.ReplaceAll(form, `"`, `\"`)+`"}`)
-				get(200, form)
-				f.http.Transport = roundTripper(func(*http.Request) (*http.Response, error) { return nil, fmt.Errorf("cannot send %s", form) })
-				err := getTask.call(f.Context(), f.newClient(f.srv.URL(), s))
-				require.Error(f, err)
-				shown = append(shown, everyPrint(err), log.String())
-				for _, text := range shown {
-					assert.NotContains(f, text, form)
-					assert.NotContains(f, text, strings.Trim(strconv.Quote(form), `"`))
-					assert.Contains(f, text, "[redacted]")
-				}
-			})
-		})
-	}
-}
-
-// Progress hides secrets as an error does.
-func TestProgressShowsNoSecret(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		remove := f.srv.Fail(testserver.Fault{Status: 200, Body: `{"id":"t1","complete":true,"status":"done for ` + password + `"}`})
-		var seen []string
-		_, err := f.client.Tasks.Wait(f.Context(), "t1", webdelivery.OnProgress(func(p webdelivery.Progress) { seen = append(seen, p.Status) }))
-		require.NoError(f, err)
-		remove()
-		f.fail(testserver.Fault{Status: 200, Body: `{"code":200,"transaction_response":{"transaction_status":"DONE ` + password + `"}}`})
-		_, err = f.client.Purge.Wait(f.Context(), 1, webdelivery.OnProgress(func(p webdelivery.Progress) { seen = append(seen, p.Status) }))
-		require.NoError(f, err)
-		assert.Equal(f, []string{"done for [redacted]", "DONE [redacted]"}, seen)
 	})
 }
 

@@ -4,13 +4,10 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net/http"
-	"net/http/httptest"
 	"runtime"
 	"strings"
 	"sync"
@@ -70,23 +67,6 @@ func endless(taken *atomic.Int64, begin, repeat string) http.HandlerFunc {
 			if taken.Add(int64(n)); err != nil {
 				return
 			}
-		}
-	}
-}
-
-// raw is endless below HTTP.
-func raw(taken *atomic.Int64, begin, repeat string) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		conn, _, err := w.(http.Hijacker).Hijack()
-		if err != nil {
-			return
-		}
-		defer func() { _ = conn.Close() }()
-		for text := begin; err == nil && taken.Load() < 64<<20; text = repeat {
-			var n int
-			n, err = io.WriteString(conn, text)
-			taken.Add(int64(n))
 		}
 	}
 }
@@ -184,74 +164,6 @@ func inSized(t *testing.T, test func(f *fixture, op operation), options ...webde
 	for _, op := range sized {
 		inService(t, setup{options: append(options, webdelivery.WithMaxResponseBytes(aCap))}, func(f *fixture) { test(f, op) })
 	}
-}
-
-// The transport limits what comes before a body: headers, and interim responses.
-func TestEndlessHeaders(t *testing.T) {
-	t.Parallel()
-	once := webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1})
-	for name, text := range endlessHeaders {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inSized(t, func(f *fixture, op operation) {
-				f.http.Transport.(*http.Transport).MaxResponseHeaderBytes = aCap
-				var taken atomic.Int64
-				f.fail(testserver.Fault{Handler: raw(&taken, text[0], text[1])})
-				err := op.call(f.Context(), f.client)
-				var e *webdelivery.Error
-				require.ErrorAs(f, err, &e, op.name)
-				assert.Less(f, taken.Load(), int64(aCap+slack), op.name)
-			}, once)
-		})
-	}
-}
-
-// endlessHeaders are beginnings of responses, and what follows for ever.
-var endlessHeaders = map[string][2]string{
-	"many headers":        {"HTTP/1.1 200 OK\r\n", "X-A: " + strings.Repeat("a", 1000) + "\r\n"},
-	"one header":          {"HTTP/1.1 200 OK\r\nX-A: ", strings.Repeat("a", 1000)},
-	"status line":         {"HTTP/1.1 200 ", strings.Repeat("a", 1000)},
-	"continue":            {"", "HTTP/1.1 100 Continue\r\n\r\n"},
-	"early hints":         {"", "HTTP/1.1 103 Early Hints\r\nLink: </" + strings.Repeat("a", 900) + ">; rel=preload\r\n\r\n"},
-	"a chunk's extension": {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;", strings.Repeat("a", 1000)},
-	"trailers":            {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n", "X-A: " + strings.Repeat("a", 1000) + "\r\n"},
-}
-
-// A client without options has these limits. Here it uses a socket, whose buffers hold some megabytes more.
-func TestTheDefaultsAreBounded(t *testing.T) {
-	t.Parallel()
-	const sockets = 16 << 20
-	for name, text := range endlessHeaders {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var taken atomic.Int64
-			err := byDefault(t, raw(&taken, text[0], text[1]))
-			var e *webdelivery.Error
-			require.ErrorAs(t, err, &e)
-			assert.Less(t, taken.Load(), int64(1<<20+sockets))
-		})
-	}
-	t.Run("body", func(t *testing.T) {
-		t.Parallel()
-		var taken atomic.Int64
-		require.ErrorIs(t, byDefault(t, endless(&taken, `{"id":"`, "a")), webdelivery.ErrResponseTooLarge)
-		assert.Less(t, taken.Load(), int64(32<<20+sockets))
-	})
-	t.Run("gzip bomb", func(t *testing.T) {
-		t.Parallel()
-		require.ErrorIs(t, byDefault(t, sendBomb), webdelivery.ErrResponseTooLarge)
-	})
-}
-
-// byDefault reads a task with a client that has no options except that it does not retry.
-func byDefault(t *testing.T, handler http.HandlerFunc) error {
-	t.Helper()
-	service := httptest.NewServer(handler)
-	t.Cleanup(service.Close)
-	client, err := webdelivery.NewClient(service.URL, customer, webdelivery.BasicAuth(username, password),
-		webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1}))
-	require.NoError(t, err)
-	return getTask.call(t.Context(), client)
 }
 
 // The attempt timeout includes the body: the client stops if a service stalls, or sends one byte per second. For a
@@ -491,21 +403,50 @@ func TestWholeRepliesTakeTheCapInMemory(t *testing.T) { //nolint:paralleltest //
 	}
 }
 
-// A Content-Length takes no memory before the bytes have come, whatever WithMaxResponseBytes allows.
-func TestALengthIsNotBelieved(t *testing.T) {
-	t.Parallel()
-	for _, length := range []int64{1 << 20, 5<<20 + 1, 1 << 40, math.MaxInt64} {
-		client, err := webdelivery.NewClient("https://api.example.com", customer, webdelivery.BasicAuth(username, password),
-			webdelivery.WithMaxResponseBytes(math.MaxInt64),
-			webdelivery.WithHTTPClient(&http.Client{Transport: roundTripper(func(*http.Request) (*http.Response, error) {
-				resp := response(http.StatusOK, bytes.Repeat([]byte(" "), 5<<20))
-				resp.ContentLength = length
-				return resp, nil
-			})}))
-		require.NoError(t, err)
-		var body json.RawMessage
-		require.NoError(t, client.Do(t.Context(), http.MethodGet, "/x", nil, &body))
-		assert.Len(t, body, 5<<20)
-		assert.LessOrEqual(t, cap(body), 11<<20)
+// raw is endless below HTTP.
+func raw(taken *atomic.Int64, begin, repeat string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			return
+		}
+		defer func() { _ = conn.Close() }()
+		for text := begin; err == nil && taken.Load() < 64<<20; text = repeat {
+			var n int
+			n, err = io.WriteString(conn, text)
+			taken.Add(int64(n))
+		}
 	}
+}
+
+// The transport limits what comes before a body: headers, and interim responses.
+func TestEndlessHeaders(t *testing.T) {
+	t.Parallel()
+	once := webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1})
+	for name, text := range endlessHeaders {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inSized(t, func(f *fixture, op operation) {
+				f.http.Transport.(*http.Transport).MaxResponseHeaderBytes = aCap
+				var taken atomic.Int64
+				f.fail(testserver.Fault{Handler: raw(&taken, text[0], text[1])})
+				err := op.call(f.Context(), f.client)
+				var e *webdelivery.Error
+				require.ErrorAs(f, err, &e, op.name)
+				assert.Less(f, taken.Load(), int64(aCap+slack), op.name)
+			}, once)
+		})
+	}
+}
+
+// endlessHeaders are beginnings of responses, and what follows for ever.
+var endlessHeaders = map[string][2]string{
+	"many headers":        {"HTTP/1.1 200 OK\r\n", "X-A: " + strings.Repeat("a", 1000) + "\r\n"},
+	"one header":          {"HTTP/1.1 200 OK\r\nX-A: ", strings.Repeat("a", 1000)},
+	"status line":         {"HTTP/1.1 200 ", strings.Repeat("a", 1000)},
+	"continue":            {"", "HTTP/1.1 100 Continue\r\n\r\n"},
+	"early hints":         {"", "HTTP/1.1 103 Early Hints\r\nLink: </" + strings.Repeat("a", 900) + ">; rel=preload\r\n\r\n"},
+	"a chunk's extension": {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;", strings.Repeat("a", 1000)},
+	"trailers":            {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n", "X-A: " + strings.Repeat("a", 1000) + "\r\n"},
 }

@@ -3,7 +3,6 @@ package webdelivery_test
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -74,21 +73,6 @@ func (l *changingList) write(w http.ResponseWriter, v any) {
 	_ = json.NewEncoder(w).Encode(v)
 }
 
-// A service may announce any total. Plan reserves no more memory than a list can need, and returns an error.
-func TestAPlanOfAListWithAnAbsurdTotal(t *testing.T) {
-	t.Parallel()
-	for _, total := range []int64{2, 50_001, math.MaxInt64} {
-		withList(t, setup{}, nil, func(f *fixture) {
-			body := fmt.Sprintf(`{"items":[{"id":"a","entry":"192.0.2.1"}],"total":%d,"page_count":1,"page_index":1}`, total)
-			f.fail(testserver.Fault{Path: oneList + "/entries", Status: 200, Body: body})
-			plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.1"}, webdelivery.PlanOptions{})
-			var broken *webdelivery.IncompleteError
-			require.ErrorAs(f, err, &broken)
-			assert.Nil(f, plan)
-		})
-	}
-}
-
 // If the total of a list changes between two of its pages, or an entry comes twice, Plan returns an error, however the
 // pages announce one another.
 func TestAPlanOfAListThatChangesMeanwhile(t *testing.T) {
@@ -131,42 +115,6 @@ func TestAPlanOfAListThatChangesMeanwhile(t *testing.T) {
 					assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 					assert.Contains(f, broken.Path, "/entries")
 				})
-			})
-		}
-	}
-}
-
-// A list that contains a text under two ids has two entries: nothing in the service document forbids it. Both are
-// kept, or both are removed.
-func TestAPlanOfAListWithATextTwice(t *testing.T) {
-	t.Parallel()
-	const page = `{"items":[{"id":"a","entry":"192.0.2.1"},{"id":"b","entry":"192.0.2.1"},{"id":"c","entry":"192.0.2.1/32"}],
-		"total":3,"page_count":1,"page_index":1,"has_more":false}`
-	withList(t, setup{}, nil, func(f *fixture) {
-		f.fail(testserver.Fault{Path: oneList, Status: 200, Body: `{"id":"` + listID + `","type":"IP","list":["192.0.2.1","192.0.2.1","192.0.2.1"]}`})
-		f.fail(testserver.Fault{Path: oneList + "/entries", Status: 200, Body: page})
-		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.1"}, anything)
-		require.NoError(f, err)
-		assert.Equal(f, 3, plan.Keep)
-		assert.True(f, plan.Empty())
-		plan, err = f.client.NetworkLists.Plan(f.Context(), listID, nil, anything)
-		require.NoError(f, err)
-		assert.Len(f, plan.Remove, 3)
-	})
-}
-
-// A plan needs these members in the response of the list.
-func TestAPlanNeedsTheTypeOfTheList(t *testing.T) {
-	t.Parallel()
-	for _, body := range []string{`{"id":"` + listID + `"}`, `{"id":"` + listID + `","type":""}`, `{"id":"` + listID + `","type":null,"name":"blocklist"}`} {
-		for _, desired := range [][]string{nil, {"192.0.2.1"}, {"DE"}} {
-			withList(t, setup{}, []string{"192.0.2.1"}, func(f *fixture) {
-				f.fail(testserver.Fault{Path: oneList, Status: 200, Body: body})
-				plan, err := f.client.NetworkLists.Plan(f.Context(), listID, desired, anything)
-				require.ErrorIs(f, err, webdelivery.ErrBadReply)
-				require.ErrorContains(f, err, "has no type")
-				assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
-				assert.Nil(f, plan)
 			})
 		}
 	}
@@ -278,33 +226,6 @@ func TestAPlanFitsAListInAnyOrder(t *testing.T) {
 				require.ErrorIs(f, err, webdelivery.ErrPlanStale)
 				require.ErrorContains(f, err, "it is not what it was when the plan was made")
 				assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
-			})
-		})
-	}
-}
-
-// The error of a list that changed during the read counts the pages of 1,000 entries up to the change.
-func TestAChangedListIsToldByItsPage(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct{ entries, page int }{{1, 1}, {999, 1}, {1_000, 1}, {1_001, 2}, {2_000, 2}} {
-		t.Run(fmt.Sprint(tt.entries), func(t *testing.T) {
-			t.Parallel()
-			withList(t, setup{}, nil, func(f *fixture) {
-				items := []string{}
-				for i, text := range addresses(tt.entries) {
-					items = append(items, fmt.Sprintf(`{"id":"%d","entry":"%s"}`, i, text))
-				}
-				items = append(items, items[0]) // the first comes twice
-				f.fail(testserver.Fault{Path: oneList, Status: 200, Body: `{"id":"` + listID + `","type":"IP"}`})
-				f.fail(testserver.Fault{Path: oneList + "/entries", Handler: func(w http.ResponseWriter, _ *http.Request) {
-					w.Header().Set("Content-Type", "application/json")
-					_, _ = fmt.Fprintf(w, `{"items":[%s],"has_more":false}`, strings.Join(items, ","))
-				}})
-				_, err := f.client.NetworkLists.Plan(f.Context(), listID, nil, anything)
-				var broken *webdelivery.IncompleteError
-				require.ErrorAs(f, err, &broken)
-				assert.Equal(f, tt.page, broken.Page)
-				assert.Equal(f, "the list changed while it was read: the entry 198.18.0.0 comes twice", broken.Reason)
 			})
 		})
 	}

@@ -229,21 +229,6 @@ func TestQueriesThatAreRefused(t *testing.T) {
 	}
 }
 
-func TestTheQueryIsTheCallers(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		f.srv.Fail(faultFor("", resultOf([]string{"a"})))
-		q := trends()
-		q.SortBy = []webdelivery.Sort{webdelivery.Desc("hits")}
-		want := fmt.Sprintf("%+v", q)
-		_, err := f.client.Stats.WAFTrends.Query(f.Context(), q)
-		require.NoError(f, err)
-		_, err = collect(f.client.Stats.WAFTrends.All(f.Context(), q))
-		require.NoError(f, err)
-		assert.Equal(f, want, fmt.Sprintf("%+v", q))
-	})
-}
-
 // Open point 14: the client reads every shape of the lists and returns the raw response. An unknown shape is an error
 // that contains it.
 func TestListsOfNames(t *testing.T) {
@@ -557,18 +542,6 @@ func TestStreamOptionsThatAreRefused(t *testing.T) {
 			}
 		}
 		assert.Empty(f, f.srv.Requests())
-	})
-}
-
-// If total_results is below the number of rows, it does not show how many rows exist, so All cannot request them all.
-func TestAllNeedsATotal(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		f.answers(`{"columns":[{"name":"a"}],"rows":[[1]],"total_results":0}`)
-		rows, err := collect(f.client.Stats.Events.All(f.Context(), aDay))
-		require.ErrorIs(f, err, webdelivery.ErrBadReply)
-		require.ErrorContains(f, err, "total_results is 0")
-		assert.Empty(f, rows)
 	})
 }
 

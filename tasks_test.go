@@ -1,7 +1,6 @@
 package webdelivery_test
 
 import (
-	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
@@ -148,21 +147,6 @@ func TestTaskIDIsOnePathElement(t *testing.T) {
 	}
 }
 
-func TestTaskIDThatLeavesItsPlaceIsRefused(t *testing.T) {
-	t.Parallel()
-	for _, id := range []string{"", ".", "..", "../b", "a/../b", `a\..\b`, "a/.", "a\nb", "a\r\nX-Evil: b", "a\x00", "\x1f", "a\x7f", "\t"} {
-		t.Run(id, func(t *testing.T) {
-			t.Parallel()
-			inFakeTime(t, setup{}, func(f *fixture) {
-				_, err := f.client.Tasks.Get(f.Context(), id)
-				assertRefusedHere(f, err, "task_id")
-				_, err = f.client.Tasks.Wait(f.Context(), id)
-				assertRefusedHere(f, err, "task_id")
-			})
-		})
-	}
-}
-
 func TestTaskListSendsExactlyWhatIsSet(t *testing.T) {
 	t.Parallel()
 	east := time.FixedZone("east", 2*60*60)
@@ -249,30 +233,6 @@ func TestTaskListRefuses(t *testing.T) {
 	}
 }
 
-func TestTaskListReadsTheEnvelope(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		for _, id := range []string{"a", "b", "c"} {
-			f.srv.AddTask(testserver.TaskSpec{ID: id, Operation: "deploy"})
-		}
-		f.srv.AddTask(testserver.TaskSpec{ID: "other", Operation: "purge"})
-		page, err := f.client.Tasks.List(f.Context(), webdelivery.TaskListOptions{Operation: "deploy", Page: 2, Count: 1})
-		require.NoError(f, err)
-		require.Len(f, page.Items, 1)
-		assert.Equal(f, "b", page.Items[0].ID)
-		page.Items = nil
-		assert.Equal(f, &webdelivery.Page[webdelivery.Task]{
-			URI: "/tasks?count=1&operation=deploy&page=2", Total: 3, HasMore: true, PageCount: 3, PageIndex: 2,
-			PrevURI: "/tasks?count=1&operation=deploy&page=1", NextURI: "/tasks?count=1&operation=deploy&page=3",
-		}, page)
-
-		last, err := f.client.Tasks.List(f.Context(), webdelivery.TaskListOptions{})
-		require.NoError(f, err)
-		assert.Equal(f, []any{int64(4), false, 1, 1, "", ""}, // prev_uri and next_uri are null
-			[]any{last.Total, last.HasMore, last.PageCount, last.PageIndex, last.PrevURI, last.NextURI})
-	})
-}
-
 func TestTaskListReadsEveryShape(t *testing.T) {
 	t.Parallel()
 	for _, shape := range []string{"envelope", "array", "tasks"} {
@@ -349,22 +309,6 @@ func TestTaskGetRefusesWhatIsNoTask(t *testing.T) {
 	}
 }
 
-// A rejection under HTTP 200 is an error, neither a task nor the end of the tasks.
-func TestTasksRefusedInAnEnvelopeAreAnError(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		f.fail(testserver.Fault{Status: http.StatusOK, Body: `{"code":400,"description":"the service's words"}`})
-		task, err := f.client.Tasks.Get(f.Context(), "t")
-		assert.ErrorContains(f, err, "the service's words")
-		assert.Nil(f, task)
-		page, err := f.client.Tasks.List(f.Context(), webdelivery.TaskListOptions{})
-		assert.ErrorContains(f, err, "the service's words")
-		assert.Nil(f, page)
-		_, err = readAll(f, webdelivery.TaskListOptions{})
-		assert.ErrorContains(f, err, "the service's words")
-	})
-}
-
 // The prefix is escaped in the SDK's dialect, as in a path; the fake has it unescaped.
 func TestTaskPathsFollowTheDialect(t *testing.T) {
 	t.Parallel()
@@ -396,86 +340,4 @@ func TestTaskPathsFollowTheDialect(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestTaskErrorsMatchTheirStatus(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		status   int
-		sentinel error
-	}{
-		{http.StatusBadRequest, webdelivery.ErrBadRequest},
-		{http.StatusUnauthorized, webdelivery.ErrUnauthorized},
-		{http.StatusForbidden, webdelivery.ErrForbidden},
-		{http.StatusNotFound, webdelivery.ErrNotFound},
-	}
-	for _, tt := range tests {
-		t.Run(http.StatusText(tt.status), func(t *testing.T) {
-			t.Parallel()
-			inFakeTime(t, setup{}, func(f *fixture) {
-				f.fail(testserver.Fault{Status: tt.status, Body: `{"code":0,"description":"the service's words"}`})
-				_, getErr := f.client.Tasks.Get(f.Context(), "a/b")
-				time.Sleep(30 * time.Second) // longer than a 401 cools down
-				_, listErr := f.client.Tasks.List(f.Context(), webdelivery.TaskListOptions{Status: "s"})
-				time.Sleep(30 * time.Second)
-				ids, allErr := readAll(f, webdelivery.TaskListOptions{Status: "s"})
-				assert.Empty(f, ids)
-				for path, err := range map[string]error{"/acme/v1/tasks/a%2Fb": getErr, "/acme/v1/tasks": listErr} {
-					var e *webdelivery.Error
-					require.ErrorAs(f, err, &e)
-					assert.Equal(f, []any{tt.status, "GET", path, "the service's words", 1},
-						[]any{e.StatusCode, e.Method, e.Path, e.Description, e.Attempts})
-				}
-				for _, err := range []error{getErr, listErr, allErr} {
-					for _, other := range tests {
-						assert.Equal(f, other.status == tt.status, errors.Is(err, other.sentinel), "%v", other.sentinel)
-					}
-				}
-				assert.Len(f, f.srv.Requests(), 3)
-			})
-		})
-	}
-}
-
-// The rejections here are the fake's own, so the sentinels match for real requests too.
-func TestTaskErrorsOfTheService(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		_, err := f.client.Tasks.Get(f.Context(), "nobody")
-		assert.ErrorIs(f, err, webdelivery.ErrNotFound)
-		stranger := f.newClient(f.srv.URL(), setup{auth: webdelivery.BasicAuth(username, "wrong-password")})
-		_, err = stranger.Tasks.List(f.Context(), webdelivery.TaskListOptions{})
-		assert.ErrorIs(f, err, webdelivery.ErrUnauthorized)
-		assert.Len(f, f.srv.Requests(), 2)
-	})
-}
-
-func TestErrorTextIsReadInEveryShape(t *testing.T) {
-	t.Parallel()
-	for shape, want := range map[string]string{
-		"code": `task "t" does not exist`, "message": `task "t" does not exist`, "error_info": `task "t" does not exist`,
-		"html": "Not Found", "empty": "Not Found",
-	} {
-		t.Run(shape, func(t *testing.T) {
-			t.Parallel()
-			inFakeTime(t, setup{server: testserver.Config{Dialect: testserver.Dialect{Errors: shape}}}, func(f *fixture) {
-				_, err := f.client.Tasks.Get(f.Context(), "t")
-				var e *webdelivery.Error
-				require.ErrorAs(f, err, &e)
-				assert.Equal(f, want, e.Description)
-				assert.ErrorIs(f, err, webdelivery.ErrNotFound)
-			})
-		})
-	}
-}
-
-// A task replaces the error of the one before, and an error of another type is not lost.
-func TestTheErrorOfATask(t *testing.T) {
-	t.Parallel()
-	task := webdelivery.Task{ErrorInfo: &webdelivery.ErrorInfo{Message: "old"}}
-	require.Error(t, json.Unmarshal([]byte(`{"id":"t","error_info":"new"}`), &task))
-	require.NoError(t, json.Unmarshal([]byte(`{"id":"t","error_info":null}`), &task))
-	require.Nil(t, task.ErrorInfo)
-	require.NoError(t, json.Unmarshal([]byte(`{"id":"t","error_info":{"message":"new","details":[]}}`), &task))
-	require.Equal(t, &webdelivery.ErrorInfo{Message: "new", Details: []webdelivery.ErrorDetail{}}, task.ErrorInfo)
 }

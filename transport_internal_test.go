@@ -87,41 +87,6 @@ func TestHTTP2BlackHole(t *testing.T) {
 	})
 }
 
-// The server may have processed a stream that it resets: the client retries a GET, but not a POST.
-func TestHTTP2StreamReset(t *testing.T) {
-	t.Parallel()
-	withDefaultTransport(t, testserver.Config{}, func(t *testing.T, srv *testserver.Server, c *Client, tr *http.Transport) {
-		srv.AddTask(testserver.TaskSpec{ID: "7"})
-		overHTTP2(tr)
-		srv.Fail(testserver.Fault{Method: http.MethodGet, Count: 1, Cut: testserver.CutAfterRead})
-		_, err := c.Tasks.Get(t.Context(), "7")
-		require.NoError(t, err)
-		assert.Equal(t, 2, srv.Count(http.MethodGet, ""))
-
-		srv.Fail(testserver.Fault{Method: http.MethodPost, Count: 1, Cut: testserver.CutAfterRead})
-		err = post(t.Context(), c)
-		require.Error(t, err)
-		assert.Equal(t, OutcomeUnknown, OutcomeOf(err))
-		assert.Equal(t, 1, srv.Count(http.MethodPost, ""))
-	})
-}
-
-// If a server sends GOAWAY after a response, no request is lost: the next one uses a new connection, also a POST.
-func TestHTTP2GOAWAY(t *testing.T) {
-	t.Parallel()
-	withDefaultTransport(t, testserver.Config{}, func(t *testing.T, srv *testserver.Server, c *Client, tr *http.Transport) {
-		overHTTP2(tr)
-		srv.Fail(testserver.Fault{Header: http.Header{"Connection": {"close"}}, Status: http.StatusOK, Body: `{"id":"7"}`})
-		for i := range 5 {
-			require.NoError(t, post(t.Context(), c))
-			_, err := c.Tasks.Get(t.Context(), "7")
-			require.NoError(t, err)
-			assert.Equal(t, 2*(i+1), srv.Connections())
-		}
-		assert.Len(t, srv.Requests(), 10)
-	})
-}
-
 // A server that closes idle connections after 20 s never closes one during a request: the client closes it earlier.
 func TestServerClosesIdleConnectionAsPOSTIsSent(t *testing.T) {
 	t.Parallel()
@@ -135,31 +100,6 @@ func TestServerClosesIdleConnectionAsPOSTIsSent(t *testing.T) {
 			assert.Equal(t, http.StatusNotFound, r.Status)
 		}
 		assert.Equal(t, 20, srv.Connections())
-	})
-}
-
-// If a TLS handshake never ends, no request was sent: the client retries even a POST.
-func TestTLSHandshakeTimeout(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		tr := transport.NewRoundTripper()
-		var silent []net.Conn
-		tr.DialContext = func(context.Context, string, string) (net.Conn, error) {
-			near, far := net.Pipe()
-			silent = append(silent, far)
-			return near, nil
-		}
-		c, err := NewClient("https://192.0.2.1", "acme", BasicAuth("alice", "correct-horse-battery"),
-			WithHTTPClient(&http.Client{Transport: tr}))
-		require.NoError(t, err)
-		err = post(t.Context(), c)
-		var e *Error
-		require.ErrorAs(t, err, &e)
-		assert.Equal(t, 3, e.Attempts)
-		assert.Equal(t, OutcomeNotApplied, OutcomeOf(err))
-		for _, conn := range silent {
-			require.NoError(t, conn.Close())
-		}
 	})
 }
 

@@ -61,18 +61,6 @@ func scanError[T any](rows iter.Seq2[webdelivery.Row, error]) error {
 	return err
 }
 
-// Two fields may read one column, as an address and as text.
-func TestScanOneColumnTwice(t *testing.T) {
-	t.Parallel()
-	client := always(t, []byte(resultOf([]string{"a"}, "[7]")))
-	values, err := webdelivery.Collect(webdelivery.Scan[struct {
-		N int    `stats:"a"`
-		S string `stats:"a"`
-	}](client.Stats.Events.All(t.Context(), firstRows)))
-	require.NoError(t, err)
-	assert.Equal(t, "[{7 7}]", fmt.Sprint(values))
-}
-
 // Collect returns the rows before an error together with it, and its rows stay valid.
 func TestCollect(t *testing.T) {
 	t.Parallel()
@@ -105,39 +93,6 @@ func TestCollect(t *testing.T) {
 	rows, err = webdelivery.Collect(always(t, []byte(resultOf([]string{"a"}, `["x"]`, `[]`))).Stats.Events.All(t.Context(), firstRows))
 	require.ErrorIs(t, err, webdelivery.ErrBadReply)
 	assert.Equal(t, `[["x"]]`, fmt.Sprint(rows))
-}
-
-// A Result is scanned like a stream, as often as the caller likes, and reports whether rows are missing.
-func TestResultsAsSequences(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		body      string
-		want      []int
-		truncated bool
-	}{
-		{resultOf([]string{"a"}, "[1]", "[2]"), []int{1, 2}, false},
-		{`{"columns":[{"name":"a"}],"rows":[[1],[2],[3],[4],[5],[6],[7],[8],[9],[10]],"total_results":11}`, []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, true},
-		{resultOf([]string{"a"}), nil, false},
-	} {
-		result, err := always(t, []byte(tt.body)).Stats.Events.Query(t.Context(), aDay)
-		require.NoError(t, err)
-		assert.Equal(t, tt.truncated, result.Truncated())
-		for range 2 {
-			values, err := webdelivery.Collect(webdelivery.Scan[struct {
-				A int `stats:"a"`
-			}](result.All()))
-			require.NoError(t, err)
-			var got []int
-			for _, value := range values {
-				got = append(got, value.A)
-			}
-			assert.Equal(t, tt.want, got)
-		}
-		for row := range result.All() {
-			assert.Equal(t, "1", row.At(0).String())
-			break
-		}
-	}
 }
 
 // A top-K query without dimensions and metrics requests hits and the dimension of its category, if the service

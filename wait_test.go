@@ -109,16 +109,6 @@ func gaps(times []time.Duration) []time.Duration {
 	return out
 }
 
-func TestWaitLooksAtTheIntervalAskedFor(t *testing.T) {
-	t.Parallel()
-	forTaskAndTransaction(t, 2*time.Second, func(f *fixture, w waitable) {
-		require.NoError(f, w.wait(f.Context(), webdelivery.PollEvery(700*time.Millisecond)))
-		const ms = time.Millisecond
-		assert.Equal(f, []time.Duration{0, 700 * ms, 1400 * ms, 2100 * ms}, w.polls(f))
-		assert.Equal(f, 2100*ms, time.Since(w.began))
-	})
-}
-
 func TestWaitReportsEveryLook(t *testing.T) {
 	t.Parallel()
 	forTaskAndTransaction(t, 2*time.Second, func(f *fixture, w waitable) {
@@ -178,19 +168,6 @@ func TestWaitThatEndsEarlyNamesWhatIsPending(t *testing.T) {
 			})
 		}
 	}
-}
-
-func TestWaitThatNeverBeganNamesWhatIsPending(t *testing.T) {
-	t.Parallel()
-	forTaskAndTransaction(t, 0, func(f *fixture, w waitable) {
-		ctx, cancel := context.WithCancel(f.Context())
-		cancel()
-		err := w.wait(ctx)
-		assert.ErrorIs(f, err, context.Canceled)
-		assert.ErrorContains(f, err, w.id)
-		assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
-		assert.Empty(f, w.polls(f))
-	})
 }
 
 func TestWaitRefusesNonsense(t *testing.T) {
@@ -282,16 +259,6 @@ func TestTaskThatEndedBadlyIsATaskError(t *testing.T) {
 	}
 }
 
-// An empty error_info still counts: the task did not end well.
-func TestTaskWithEmptyErrorInfoIsATaskError(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		answerWith(f, "/tasks/t", `{"id":"t","complete":true,"error_info":{}}`)
-		_, err := f.client.Tasks.Wait(f.Context(), "t")
-		assert.ErrorAs(f, err, new(*webdelivery.TaskError))
-	})
-}
-
 func paths(f *fixture) []string {
 	var all []string
 	for _, r := range f.srv.Requests() {
@@ -368,21 +335,6 @@ func TestTransactionEndsByItsWord(t *testing.T) {
 	}
 }
 
-// PENDING is pending in any letter case, whatever the code beside it.
-func TestTransactionIsPendingInAnyLetterCase(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		const body = `{"code":%d,"transaction_id":7,"transaction_response":{"end_ts":-1,"transaction_status":%q}}`
-		for _, word := range []string{"PENDING", "pending", "Pending", "pEnDiNg"} {
-			answerWith(f, "/transactions/7", fmt.Sprintf(body, 200, word))
-		}
-		answerWith(f, "/transactions/7", fmt.Sprintf(body, 500, "PENDING"), fmt.Sprintf(body, 200, "COMPLETE"))
-		_, err := f.client.Purge.Wait(f.Context(), 7)
-		require.NoError(f, err)
-		assert.Len(f, f.srv.Requests(), 6)
-	})
-}
-
 // A response without the state of the purge is an error, not a success.
 func TestTransactionWithoutStatusIsAnError(t *testing.T) {
 	t.Parallel()
@@ -408,18 +360,6 @@ func TestTransactionWithoutStatusIsAnError(t *testing.T) {
 			})
 		})
 	}
-}
-
-// A rejection in the envelope, under HTTP 200 and without a transaction, is no success either.
-func TestTransactionRefusedInItsEnvelopeIsAnError(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		answerWith(f, "/transactions/7", `{"code":404,"description":"no such transaction"}`)
-		tx, err := f.client.Purge.Wait(f.Context(), 7)
-		assert.Nil(f, tx)
-		assert.ErrorContains(f, err, "no such transaction")
-		assert.Len(f, f.srv.Requests(), 1)
-	})
 }
 
 // A 401 at a task's uri says nothing about the session: the client does not log in because of it.

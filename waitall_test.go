@@ -80,22 +80,6 @@ func TestWaitAllTakesFewRequests(t *testing.T) {
 	}
 }
 
-func TestWaitAllOfNothing(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		tasks, err := f.client.Tasks.WaitAll(f.Context(), nil)
-		require.NoError(f, err)
-		assert.Empty(f, tasks)
-		for _, ids := range [][]string{{"a", ""}, {"", ""}, {".."}} {
-			_, err = f.client.Tasks.WaitAll(f.Context(), ids)
-			assert.ErrorIs(f, err, webdelivery.ErrInvalid)
-		}
-		_, err = f.client.Tasks.WaitAll(f.Context(), []string{"a"}, webdelivery.PollEvery(0))
-		assert.ErrorIs(f, err, webdelivery.ErrInvalid)
-		assert.Empty(f, f.srv.Requests())
-	})
-}
-
 // WaitAll polls an id that comes twice once. An id in another letter case may be another task, so WaitAll reads it by
 // itself.
 func TestWaitAllReadsAnIDOnce(t *testing.T) {
@@ -281,37 +265,6 @@ func otherTasks() http.HandlerFunc {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = fmt.Fprintf(w, `{"items":[{"id":"o%d","complete":false}],"has_more":true,"next_uri":"/tasks?page=%d"}`, n, n+1)
 	}
-}
-
-// If a list shows a task as ended without its error_info, that does not prove success.
-func TestAListIsNoProofOfAnEnd(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		ids := f.addTasks(4)
-		f.srv.AddTask(testserver.TaskSpec{ID: "fails", Duration: 2 * time.Second, Error: &testserver.TaskError{Message: "no route"}})
-		f.fail(testserver.Fault{Path: "/tasks", Status: 200, Body: `{"items":[{"id":"fails","complete":true},{"id":"t003","complete":false},{"id":"t002","complete":false}],"has_more":false}`})
-		_, err := f.client.Tasks.WaitAll(f.Context(), append(ids, "fails"), webdelivery.PollEvery(time.Second))
-		require.ErrorAs(f, err, new(*webdelivery.TaskError))
-	})
-}
-
-// since is the service's time, whatever the clock of this machine shows.
-func TestWaitAllAsksByTheClockOfTheService(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		ids := f.addTasks(4)
-		f.srv.AddTask(testserver.TaskSpec{ID: "stuck", Duration: time.Hour})
-		began := time.Now()
-		time.Sleep(1500 * time.Millisecond)
-		_, err := f.client.Tasks.WaitAll(f.Context(), append(ids, "stuck"), webdelivery.PollEvery(time.Second), webdelivery.WaitTimeout(1500*time.Millisecond))
-		require.ErrorIs(f, err, context.DeadlineExceeded)
-		for _, r := range f.srv.Requests() {
-			if r.Path == "/acme/v1/tasks" {
-				assert.Equal(f, "count=100&since="+strings.NewReplacer(":", "%3A", "+", "%2B").Replace(began.UTC().Format("2006-01-02T15:04:05.000-0700")), r.RawQuery)
-			}
-		}
-		assert.Equal(f, 1, f.srv.Count("", "/tasks"))
-	})
 }
 
 // OnProgress gets each task of a round, in the order of the ids, in the goroutine that waits.

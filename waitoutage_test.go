@@ -50,34 +50,6 @@ func TestAnOutageEndsAWait(t *testing.T) {
 	}
 }
 
-// A poll that reads something begins the time of an outage anew, for WaitAll also if another task cannot be read.
-func TestAGoodPollEndsAnOutage(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		f.srv.AddTask(testserver.TaskSpec{ID: "t1", Duration: 2 * time.Hour})
-		f.srv.AddTask(testserver.TaskSpec{ID: "t2", Duration: time.Minute})
-		go func() {
-			for range 10 {
-				remove := f.srv.Fail(testserver.Fault{Status: 500})
-				time.Sleep(9 * time.Minute)
-				remove()
-				time.Sleep(time.Minute)
-			}
-		}()
-		_, err := f.client.Tasks.Wait(f.Context(), "t1")
-		require.NoError(f, err)
-
-		f.srv.AddTask(testserver.TaskSpec{ID: "t3", Duration: time.Hour})
-		f.fail(testserver.Fault{Path: "/tasks/t2", Status: 500})
-		began := time.Now()
-		tasks, err := f.client.Tasks.WaitAll(f.Context(), []string{"t2", "t3"})
-		require.ErrorIs(f, err, webdelivery.ErrServer)
-		assert.True(f, tasks[1].Complete, "t3 was awaited")
-		assert.Nil(f, tasks[0])
-		assert.InDelta(f, (time.Hour + 10*time.Minute).Minutes(), time.Since(began).Minutes(), 2)
-	})
-}
-
 // A wait honors Retry-After, however long, and does not count it as an outage.
 func TestAWaitHonorsRetryAfter(t *testing.T) {
 	t.Parallel()
