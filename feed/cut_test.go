@@ -3,13 +3,9 @@ package feed
 import (
 	"bytes"
 	"compress/gzip"
-	"crypto/tls"
-	"encoding/binary"
 	"fmt"
 	"io"
 	"net"
-	"net/http"
-	"net/http/httptest"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -132,79 +128,6 @@ func TestCutReplies(t *testing.T) {
 	}
 }
 
-// Frames of HTTP/2 (RFC 9113, section 6).
-const (
-	data, headers, reset, settings = 0x0, 0x1, 0x3, 0x4
-	endStream, endHeaders          = 0x1, 0x4
-)
-
-func frame(kind, flags byte, stream uint32, payload string) string {
-	head := binary.BigEndian.AppendUint32(nil, uint32(len(payload))<<8|uint32(kind))
-	return string(binary.BigEndian.AppendUint32(append(head, flags), stream)) + payload
-}
-
-// http2 serves these frames, and closes the connection.
-func http2(t *testing.T, frames string) *httptest.Server {
-	t.Helper()
-	server := httptest.NewUnstartedServer(http.NotFoundHandler())
-	server.EnableHTTP2 = true
-	server.Config.TLSNextProto = map[string]func(*http.Server, *tls.Conn, http.Handler){
-		"h2": func(_ *http.Server, connection *tls.Conn, _ http.Handler) {
-			defer connection.Close()
-			if _, err := io.CopyN(io.Discard, connection, int64(len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))); err != nil {
-				return
-			}
-			_, _ = io.WriteString(connection, frame(settings, 0, 0, ""))
-			for {
-				var head [9]byte
-				if _, err := io.ReadFull(connection, head[:]); err != nil {
-					return
-				}
-				length := binary.BigEndian.Uint32(head[:4]) >> 8
-				if _, err := io.CopyN(io.Discard, connection, int64(length)); err != nil {
-					return
-				}
-				if head[3] == headers {
-					_, _ = io.WriteString(connection, frames)
-					return
-				}
-			}
-		},
-	}
-	server.StartTLS()
-	t.Cleanup(server.Close)
-	return server
-}
-
-// Over HTTP/2, only the flag END_STREAM ends a response.
-func TestCutRepliesOverHTTP2(t *testing.T) {
-	t.Parallel()
-	head := frame(headers, endHeaders, 1, "\x88")               // :status 200 (RFC 7541, appendix A)
-	long := frame(headers, endHeaders, 1, "\x88\x0f\x0d\x0225") // and content-length 25
-	for name, tt := range map[string]struct{ frames, want string }{
-		"whole":                       {head + frame(data, 0, 1, whole) + frame(data, endStream, 1, ""), ""},
-		"its last frame has an entry": {head + frame(data, 0, 1, whole[:12]) + frame(data, endStream, 1, whole[12:]), ""},
-		"with its length":             {long + frame(data, endStream, 1, whole), ""},
-		"without END_STREAM":          {head + frame(data, 0, 1, cut), "unexpected EOF"},
-		"whole lines without it":      {head + frame(data, 0, 1, cutBetween), "unexpected EOF"},
-		"shorter than its length":     {long + frame(data, endStream, 1, cut), "unexpected EOF"},
-		"reset":                       {head + frame(data, 0, 1, cutBetween) + frame(reset, 0, 1, "\x00\x00\x00\x02"), "INTERNAL_ERROR"},
-		"reset without an error":      {head + frame(data, 0, 1, cutBetween) + frame(reset, 0, 1, "\x00\x00\x00\x00"), "NO_ERROR"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			server := http2(t, tt.frames)
-			r := Reader{transport: server.Client().Transport}
-			err := r.Read(t.Context(), server.URL)
-			if tt.want != "" {
-				require.ErrorContains(t, err, tt.want)
-				return
-			}
-			require.NoError(t, err)
-			assert.Equal(t, []string{"192.0.2.1", "198.51.100.0/24"}, r.Entries)
-		})
-	}
-}
 
 // A file may end without a newline, as many do.
 func TestAFileMayEndWithinALine(t *testing.T) {

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
-	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
 // The compiler checks structs that a conversion between types covers. This test covers those with fields of SDK types:
@@ -45,27 +44,4 @@ func TestEveryFieldArrives(t *testing.T) {
 			assert.Equal(t, from.Convert(field.Type).Interface(), to.Interface(), "%s", field.Name)
 		}
 	}
-}
-
-// The constants of this package have the values of those of the fake.
-func TestConstants(t *testing.T) {
-	t.Parallel()
-	assert.Equal(t,
-		[]testserver.Cut{
-			testserver.CutNone, testserver.CutBeforeRead, testserver.CutAfterRead, testserver.CutAfterExecute,
-			testserver.CutBody, testserver.CutChunked,
-		},
-		[]testserver.Cut{
-			testserver.Cut(CutNone), testserver.Cut(CutBeforeRead), testserver.Cut(CutAfterRead), testserver.Cut(CutAfterExecute),
-			testserver.Cut(CutBody), testserver.Cut(CutChunked),
-		})
-	assert.Equal(t,
-		[]string{
-			testserver.TypeRequest, testserver.TypeWAF, testserver.TypeCustom, testserver.TypeBlockIP,
-			testserver.TypeBlockCountry, testserver.TypeRateLimitIP, testserver.TypeRateLimitCountry,
-		},
-		[]string{
-			EventTypeRequest, EventTypeWAF, EventTypeCustom, EventTypeBlockIP,
-			EventTypeBlockCountry, EventTypeRateLimitIP, EventTypeRateLimitCountry,
-		})
 }

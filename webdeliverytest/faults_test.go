@@ -113,19 +113,6 @@ func TestFailActs(t *testing.T) {
 	})
 }
 
-// Fail copies the header of a rule: later changes of the caller's map have no effect on responses.
-func TestFailKeepsItsOwnHeader(t *testing.T) {
-	t.Parallel()
-	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, client *webdelivery.Client) {
-		header := http.Header{"X-Test": {"before"}}
-		srv.Fail(webdeliverytest.FaultRule{Header: header})
-		header["X-Test"][0] = "after"
-		got, err := client.Stats.Events.Head(t.Context(), webdelivery.EventsQuery{Dimensions: []string{"client_ip"}, Start: time.Now().Add(-time.Hour), End: time.Now()})
-		require.NoError(t, err)
-		assert.Equal(t, "before", got.Get("X-Test"))
-	})
-}
-
 // Check reports an invalid rule, and Fail does not add it.
 func TestFailNonsense(t *testing.T) {
 	t.Parallel()

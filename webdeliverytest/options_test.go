@@ -300,16 +300,3 @@ func TestNonsense(t *testing.T) {
 		assert.ErrorContains(t, err, want)
 	}
 }
-
-// Options copy the slices that they get.
-func TestOptionsKeepTheirOwn(t *testing.T) {
-	t.Parallel()
-	users := []webdeliverytest.User{{Name: "a", Password: "b", Domains: []string{"example.com"}}}
-	patterns := []string{"example.com"}
-	options := []webdeliverytest.Option{webdeliverytest.WithUsers(users...), webdeliverytest.WithHostPatterns(patterns...)}
-	synctest.Test(t, func(t *testing.T) {
-		srv := webdeliverytest.NewServer(t, append(options, webdeliverytest.InMemory())...)
-		users[0].Domains[0], patterns[0] = "example.net", "example.net"
-		assert.Equal(t, 201, wire{t, srv}.purge("example.com/"))
-	})
-}

@@ -143,24 +143,6 @@ func TestClients(t *testing.T) {
 	})
 }
 
-// A WithHTTPClient of the caller replaces the one of the server, because the later option wins.
-func TestOwnHTTPClient(t *testing.T) {
-	t.Parallel()
-	srv := webdeliverytest.NewServer(t)
-	called := 0
-	client := srv.Client(t, webdelivery.WithHTTPClient(&http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
-		called++
-		return srv.HTTPClient().Transport.RoundTrip(r)
-	})}))
-	_, err := client.Tasks.List(t.Context(), webdelivery.TaskListOptions{})
-	require.NoError(t, err)
-	assert.Equal(t, 1, called)
-}
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
 // deadTest is a testing.TB that records the text of Fatal and ends the goroutine.
 type deadTest struct {
 	testing.TB

@@ -1,7 +1,6 @@
 package address_test
 
 import (
-	"net/url"
 	"strings"
 	"testing"
 
@@ -10,49 +9,6 @@ import (
 
 	"github.com/webdelivery/webdelivery-go/internal/address"
 )
-
-// Requests go to {base_url}/<customer_name>/v1. The path of the base URL stays, and the customer is one escaped
-// element.
-func TestWhereRequestsGo(t *testing.T) {
-	t.Parallel()
-	tests := []struct{ baseURL, customer, want string }{
-		{"https://api.example.com", "acme", "https://api.example.com/acme/v1/tasks/a%2Fb?page=2"},
-		{"HTTPS://API.example.com:443/", "acme", "https://api.example.com/acme/v1/tasks/a%2Fb?page=2"},
-		{"https://api.example.com:8443/root//", "b?c d", "https://api.example.com:8443/root/b%3Fc%20d/v1/tasks/a%2Fb?page=2"},
-		{"https://api.example.com", "\u0915\u094d\u200d\u0937 \u2764\ufe0f", "https://api.example.com/%E0%A4%95%E0%A5%8D%E2%80%8D%E0%A4%B7%20%E2%9D%A4%EF%B8%8F/v1/tasks/a%2Fb?page=2"},
-		{"https://api.example.com/%72oot/x%2fy", "ü", "https://api.example.com/root/x%2Fy/%C3%BC/v1/tasks/a%2Fb?page=2"},
-	}
-	for _, tt := range tests {
-		b, err := address.Parse(tt.baseURL, tt.customer, false)
-		require.NoError(t, err, tt.baseURL)
-		u, err := b.URL("/tasks/a%2Fb", "page=2")
-		require.NoError(t, err, tt.baseURL)
-		assert.Equal(t, tt.want, u.String())
-		assert.Equal(t, u.EscapedPath(), b.Path("/tasks/a%2Fb"), "what errors show is what is sent")
-		_, err = b.URL("/tasks/%zz", "")
-		require.Error(t, err, tt.baseURL)
-	}
-}
-
-// http is only allowed for loopback, unless the user allows it everywhere.
-func TestPlainHTTP(t *testing.T) {
-	t.Parallel()
-	for host, loopback := range map[string]bool{
-		"localhost": true, "LOCALHOST:8080": true, "localhost.": false, "127.0.0.1": true, "127.1.2.3:80": true, "[::1]:8080": true,
-		"api.example.com": false, "localhost.example.com": false, "192.0.2.1": false, "[2001:db8::1]": false, "0.0.0.0": false,
-	} {
-		_, err := address.Parse("http://"+host, "acme", false)
-		if loopback {
-			require.NoError(t, err, host)
-		} else {
-			require.EqualError(t, err, "invalid base URL: http is only allowed for loopback hosts; use https or WithPlainHTTP", host)
-		}
-		_, err = address.Parse("http://"+host, "acme", true)
-		require.NoError(t, err, host)
-		_, err = address.Parse("ftp://"+host, "acme", true)
-		require.EqualError(t, err, "invalid base URL: the scheme is not https", host)
-	}
-}
 
 // Each mistake in a base URL has its own reason. The reason shows no part of the base URL: if it is misspelled, any
 // part may hold the password.
@@ -103,35 +59,6 @@ func TestAnErrorRepeatsNothingOfTheBaseURL(t *testing.T) {
 	}
 }
 
-// A customer is one visible name. The error says what to write.
-func TestCustomersThatAreNone(t *testing.T) {
-	t.Parallel()
-	for customer, reason := range map[string]string{
-		"": "is empty", "a/..": "contains a slash", `..\a`: "contains a slash", "https://api.example.com": "contains a slash",
-		"\x20acme": "begins or ends with a space", "acme\u00a0": "begins or ends with a space", "a\n": "begins or ends with a space",
-		"a\nb": "contains the invisible character U+000A at byte 1", "\x7f": "contains the invisible character U+007F at byte 0",
-		"a\u0085b": "contains the invisible character U+0085", "a\u00a0b": "contains the invisible character U+00A0", "a\u2028b": "contains the invisible character U+2028",
-		"acme\u200b": "contains the invisible character U+200B at byte 4", "\u202eacme": "contains the invisible character U+202E at byte 0",
-		"a\u00ad": "contains the invisible character U+00AD", "\ufeffacme": "contains the invisible character U+FEFF",
-		"a\U000e0041": "contains the invisible character U+E0041", "\xff": "is not UTF-8",
-	} {
-		_, err := address.Parse("https://api.example.com", customer, false)
-		var invalid *address.Error
-		require.ErrorAs(t, err, &invalid, "%q", customer)
-		assert.Equal(t, "customer", invalid.Field)
-		assert.True(t, strings.HasPrefix(invalid.Reason, reason), "%q: %s", customer, invalid.Reason)
-		assert.Contains(t, invalid.Reason, "; write the name of the customer alone, such as acme", "%q", customer)
-	}
-	for _, customer := range []string{".", ".."} {
-		_, err := address.Parse("https://api.example.com", customer, false)
-		require.EqualError(t, err, `invalid customer: "`+customer+`" would change the path`)
-	}
-	for _, customer := range []string{"acme", "ac me", "Zoë", "क\u200dष", "می\u200cخواهم", "👨\u200d👩", "日本"} { // some scripts need joiners
-		_, err := address.Parse("https://api.example.com", customer, false)
-		require.NoError(t, err, "%q", customer)
-	}
-}
-
 // A base URL that reaches to the customer or to v1 would have them twice, in any letter case and with any escapes.
 func TestABaseURLThatReachesTooFar(t *testing.T) {
 	t.Parallel()
@@ -168,35 +95,5 @@ func TestABaseURLThatReachesTooFar(t *testing.T) {
 			_, err := address.Parse(host+path, customer, false)
 			assert.NoError(t, err, "%s and %s", path, customer)
 		}
-	}
-}
-
-// Errors name the host, with a port that is not that of the scheme.
-func TestHost(t *testing.T) {
-	t.Parallel()
-	for baseURL, want := range map[string]string{
-		"https://API.example.com:443/root": "api.example.com", "https://api.example.com:8443": "api.example.com:8443", "http://[::1]:8080": "[::1]:8080",
-	} {
-		b, err := address.Parse(baseURL, "acme", false)
-		require.NoError(t, err)
-		assert.Equal(t, want, b.Host())
-	}
-}
-
-// The base as a URL is one that can be parsed again, also with the zone of an IPv6 address.
-func TestString(t *testing.T) {
-	t.Parallel()
-	for baseURL, want := range map[string]string{
-		"https://API.example.com:443/root/":  "https://api.example.com/root/acme/v1",
-		"http://[FE80::1%25eth0]:8080":       "http://[fe80::1%25eth0]:8080/acme/v1",
-		"https://[2001:db8::1]/a%2fb":        "https://[2001:db8::1]/a%2Fb/acme/v1",
-		"http://[::1%25lo]/with%20space/and": "http://[::1%25lo]/with%20space/and/acme/v1",
-	} {
-		b, err := address.Parse(baseURL, "acme", true)
-		require.NoError(t, err)
-		assert.Equal(t, want, b.String())
-		again, err := url.Parse(b.String())
-		require.NoError(t, err)
-		assert.Equal(t, b.Host(), again.Host)
 	}
 }

@@ -60,36 +60,3 @@ func TestSpellingsOfAHost(t *testing.T) {
 		keys[key] = true
 	}
 }
-
-// Similar addresses of different services have separate budgets.
-func TestOtherHosts(t *testing.T) {
-	t.Parallel()
-	keys := map[string]string{}
-	for _, spelling := range []string{
-		"https://api.example.com", "https://api.example.com:80", "https://api.example.com:8443", "https://api.example.net", "https://api.example.com..",
-		"https://[2001:db8::1]", "https://[2001:db8::2]", "https://[fe80::1%25eth0]", "https://[fe80::1%25eth1]", "https://[fe80::1]", "https://bucher.example",
-		"http://localhost", "http://127.0.0.1", "http://[::1]",
-		"http://localhost:443", "http://localhost:8080", "https://localhost", "https://api2.example.com", "https://api_2.example.com",
-	} {
-		b, err := address.Parse(spelling, "acme", false)
-		require.NoError(t, err, spelling)
-		assert.Empty(t, keys[b.Key()], spelling)
-		keys[b.Key()] = spelling
-	}
-	other, err := address.Parse("https://api.example.com", "other", false)
-	require.NoError(t, err)
-	assert.Empty(t, keys[other.Key()])
-}
-
-func TestHostsThatAreNone(t *testing.T) {
-	t.Parallel()
-	for _, spelling := range []string{
-		"https://api.example.com:65536", "https://api.example.com:99999999999999999999", "https://api.example.com:0", "https://\u200b", "https://\u00ad",
-		"https://.", "https://..", "https://%E4", `https://a<b>"`, "https://a b", "https://a!b",
-	} {
-		_, err := address.Parse(spelling, "acme", false)
-		var invalid *address.Error
-		require.ErrorAs(t, err, &invalid, spelling)
-		assert.Equal(t, "base URL", invalid.Field)
-	}
-}

@@ -69,20 +69,6 @@ func TestLeavingATransaction(t *testing.T) {
 	})
 }
 
-// If a caller has left, the queue does not wait for its transaction.
-func TestTransactionsForNobody(t *testing.T) {
-	t.Parallel()
-	inWorld(t, func(w *world) { w.work.Wait, w.refused = w.wait, "b" }, func(w *world) {
-		ctx, cancel := context.WithTimeout(w.Context(), 1200*time.Millisecond)
-		defer cancel()
-		a, b := w.put(ctx, "a"), w.put(w.Context(), "b")
-		assert.Equal(w, ended{failed: "a", text: "left: context deadline exceeded", after: 1200 * time.Millisecond}, <-a)
-		assert.Equal(w, "refused", (<-b).text)
-		assert.Equal(w, []string{"ab", "a", "b"}, w.requests)
-		assert.Empty(w, w.waits)
-	})
-}
-
 func TestStats(t *testing.T) {
 	t.Parallel()
 	limits := func(w *world) {
@@ -109,25 +95,6 @@ func TestStats(t *testing.T) {
 			{Pending: 0, Accepted: 3, Requests: 4},
 			{Pending: 0, Accepted: 4, Requests: 5},
 		}, w.stats)
-	})
-}
-
-// A slow report delays no caller, and the next one has the newest statistics. Close reports one that does not
-// return.
-func TestReportsThatTakeLong(t *testing.T) {
-	t.Parallel()
-	inWorld(t, func(w *world) { w.work.Report = w.report }, func(w *world) {
-		w.does("Report", func() { time.Sleep(10 * time.Second) })
-		for range 3 {
-			<-w.put(w.Context(), "a")
-		}
-		assert.Equal(w, 5*half, time.Since(w.began).Round(100*time.Millisecond))
-		ctx, cancel := context.WithTimeout(w.Context(), time.Second)
-		defer cancel()
-		require.EqualError(w, w.queue.Close(ctx), "webdelivery: everything was sent, and OnStats has not returned: context deadline exceeded")
-		require.NoError(w, w.queue.Close(w.Context()))
-		require.Len(w, w.stats, 2)
-		assert.Equal(w, []int{1, 3}, []int{w.stats[0].Requests, w.stats[1].Requests})
 	})
 }
 
@@ -170,94 +137,6 @@ func TestCloseGivesUp(t *testing.T) {
 				got = <-d
 				assert.Equal(w, []any{"de", closed, transport.NotApplied}, []any{got.failed, got.text, got.outcome})
 				time.Sleep(time.Minute)
-			})
-		})
-	}
-}
-
-// A limiter that ignores its context delays Close by closeGrace only, and delays no waiting caller.
-func TestCloseLeavesADeafLimiterBehind(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
-		leaves  time.Duration // when the caller leaves
-		dropped int
-		put     ended
-	}{
-		"a caller waits": {
-			time.Hour,
-			1,
-			ended{failed: "a", text: closed, outcome: transport.NotApplied, after: time.Second},
-		},
-		"nobody waits": {
-			half,
-			0,
-			ended{failed: "a", text: "left: context deadline exceeded", outcome: transport.NotApplied, after: half},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inWorld(t, func(w *world) { w.deaf = true }, func(w *world) {
-				w.pause(10 * time.Second)
-				caller, cancelCaller := context.WithTimeout(w.Context(), tt.leaves)
-				defer cancelCaller()
-				a := w.put(caller, "a")
-				w.closeGivesUp(time.Second, tt.dropped)
-				assert.Equal(w, 1100*time.Millisecond, time.Since(w.began).Round(100*time.Millisecond))
-				assert.Equal(w, tt.put, <-a)
-				assert.Empty(w, w.requests)
-			})
-		})
-	}
-}
-
-// A Close that drops URIs says only that. It does not mention a slow report.
-func TestDroppedURIsComeBeforeReports(t *testing.T) {
-	t.Parallel()
-	inWorld(t, func(w *world) { w.work.Report = w.report }, func(w *world) {
-		w.does("Report", func() { time.Sleep(10 * time.Second) })
-		assert.Equal(w, 1, (<-w.put(w.Context(), "a")).receipt)
-		b := w.put(w.Context(), "b")
-		w.closeGivesUp(0, 1)
-		assert.Equal(w, closed, (<-b).text)
-	})
-}
-
-// Close counts the items that had not ended and whose callers still wait.
-func TestWhatCloseGivesUp(t *testing.T) {
-	t.Parallel()
-	inWorld(t, func(w *world) { w.work.Wait, w.refused = w.wait, "b" }, func(w *world) {
-		ctx, cancel := context.WithTimeout(w.Context(), 3*time.Second)
-		defer cancel()
-		ab, c := w.put(w.Context(), "ab"), w.put(ctx, "c")
-		assert.Equal(w, "c", (<-c).failed)
-		time.Sleep(3 * time.Second)
-		synctest.Wait()
-		assert.Equal(w, []string{"abc", "a", "b"}, w.requests, "nobody waits for c")
-		w.closeGivesUp(0, 1)
-		got := <-ab
-		assert.Equal(w, []any{2, "ab", closed + ": context canceled\nrefused"}, []any{got.receipt, got.failed, got.text})
-	})
-}
-
-// A request with an unreadable receipt was applied, but the queue cannot wait for its transaction.
-func TestWithoutAReceipt(t *testing.T) {
-	t.Parallel()
-	for waits, outcome := range map[bool]transport.Outcome{false: transport.Applied, true: transport.Unknown} {
-		t.Run(fmt.Sprintf("waits=%t", waits), func(t *testing.T) {
-			t.Parallel()
-			inWorld(t, func(w *world) {
-				w.work.Send = func(context.Context, batch.Permit, []batch.URI) batch.Response {
-					w.count(-1)
-					return batch.Response{Err: errLost, Outcome: transport.Applied}
-				}
-				if waits {
-					w.work.Wait = w.wait
-				}
-			}, func(w *world) {
-				got := <-w.put(w.Context(), "a")
-				assert.Equal(w, "lost", got.text)
-				assert.Equal(w, outcome, got.outcome)
-				assert.Empty(w, w.waits)
 			})
 		})
 	}

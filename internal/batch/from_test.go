@@ -129,23 +129,6 @@ func TestLeavingPutFrom(t *testing.T) {
 	})
 }
 
-// If the context ends while take runs, what it returns is not sent.
-func TestTakingTooLong(t *testing.T) {
-	t.Parallel()
-	inWorld(t, unchanged, func(w *world) {
-		ctx, cancel := context.WithTimeout(w.Context(), time.Second)
-		defer cancel()
-		results, err := w.putFrom(ctx, func(ctx context.Context) ([][]batch.URI, error) {
-			time.Sleep(time.Minute)
-			return takes("a")(ctx)
-		})
-		require.EqualError(w, err, "left: context deadline exceeded")
-		assert.Empty(w, results)
-		assert.Empty(w, w.requests)
-		assert.Zero(w, w.permits)
-	})
-}
-
 // Close waits for PutFrom, and ends it with its context.
 func TestCloseAndPutFrom(t *testing.T) {
 	t.Parallel()
@@ -177,34 +160,5 @@ func TestCloseAndPutFrom(t *testing.T) {
 		end := begin(w, takes("ab", "c"))
 		w.closeGivesUp(0, 3)
 		assert.Equal(w, []string{"0, ab 0: " + closed + ": context canceled", "0, c 0: " + closed + ": context canceled", "<nil>"}, <-end)
-	})
-}
-
-// The statistics count requests of PutFrom, and permits that failed, but not a permit that was returned.
-func TestStatsOfPutFrom(t *testing.T) {
-	t.Parallel()
-	deny := false
-	failing := func(w *world) {
-		w.work.Report = w.report
-		w.work.Acquire = func(ctx context.Context) (batch.Permit, error) {
-			if deny {
-				return nil, errLost
-			}
-			return w.acquire(ctx)
-		}
-	}
-	inWorld(t, failing, func(w *world) {
-		_, err := w.putFrom(w.Context(), takes("ab", "b"))
-		require.NoError(w, err)
-		_, err = w.putFrom(w.Context(), takes())
-		require.NoError(w, err)
-		synctest.Wait()
-		assert.Equal(w, []batch.Stats{{Accepted: 2, Requests: 1}}, w.stats)
-		deny = true
-		_, err = w.putFrom(w.Context(), takes("a"))
-		require.ErrorIs(w, err, errLost)
-		synctest.Wait()
-		require.Len(w, w.stats, 2)
-		assert.Equal(w, 1, w.stats[1].Failures)
 	})
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go/internal/batch"
 )
@@ -84,49 +83,4 @@ func (w *world) ending(err error) func(context.Context, batch.Permit, []batch.UR
 func (*world) denying(ctx context.Context) (batch.Permit, error) {
 	<-ctx.Done()
 	return nil, errLost
-}
-
-// A Close that gives up is no failure of the service.
-func TestCloseIsNoFailure(t *testing.T) {
-	t.Parallel()
-	for name, change := range map[string]func(w *world){
-		"request": func(w *world) { w.does("Send", func() { time.Sleep(10 * time.Millisecond) }) },
-		"permit":  func(w *world) { w.pause(10 * time.Second) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inWorld(t, func(w *world) { w.work.Report = w.report; change(w) }, func(w *world) {
-				a := w.put(w.Context(), "a")
-				ctx, cancel := context.WithTimeout(w.Context(), 100*time.Millisecond)
-				defer cancel()
-				require.ErrorIs(w, w.queue.Close(ctx), context.DeadlineExceeded)
-				assert.Contains(w, (<-a).text, closed)
-				synctest.Wait()
-				for _, stats := range w.stats {
-					assert.Zero(w, stats.Failures)
-					assert.NoError(w, stats.Err)
-				}
-			})
-		})
-	}
-}
-
-// If a later caller uses the permit that an earlier one gave up on, nothing has failed.
-func TestAPermitForALaterCaller(t *testing.T) {
-	t.Parallel()
-	change := func(w *world) {
-		w.work.Report, w.deaf = w.report, true
-		w.pause(20 * time.Second)
-	}
-	inWorld(t, change, func(w *world) {
-		ctx, cancel := context.WithTimeout(w.Context(), time.Second)
-		defer cancel()
-		<-w.put(ctx, "a")
-		assert.Equal(w, 1, (<-w.put(w.Context(), "b")).receipt)
-		synctest.Wait()
-		require.NotEmpty(w, w.stats)
-		for _, stats := range w.stats {
-			assert.Zero(w, stats.Failures)
-		}
-	})
 }

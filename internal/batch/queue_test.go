@@ -45,15 +45,6 @@ func TestWhoComesWhileThePermitIsAwaited(t *testing.T) {
 	})
 }
 
-// A single item is sent whatever its size is.
-func TestASingleItem(t *testing.T) {
-	t.Parallel()
-	inWorld(t, func(w *world) { w.options.MaxBytes = -1 }, func(w *world) {
-		a, b := w.put(w.Context(), "a"), w.put(w.Context(), "b")
-		assert.Equal(w, []int{1, 2}, []int{(<-a).receipt, (<-b).receipt})
-	})
-}
-
 // Callers wait for room in order. The end of the caller's context and Close end the wait.
 func TestRoom(t *testing.T) {
 	t.Parallel()
@@ -72,45 +63,6 @@ func TestRoom(t *testing.T) {
 		assert.Equal(w, ended{failed: "g", text: closed, outcome: transport.NotApplied, after: 20*time.Second + half}, <-fifth)
 		assert.Equal(w, 3, (<-fourth).receipt)
 		assert.Equal(w, ended{failed: "h", text: closed, outcome: transport.NotApplied, after: 31 * time.Second}, <-w.put(w.Context(), "h"))
-	})
-}
-
-// Only the first request waits for other callers. For items that do not fit into it, the queue acquires the next permit
-// at once.
-func TestOnlyTheFirstRequestGathers(t *testing.T) {
-	t.Parallel()
-	inWorld(t, func(w *world) { w.options.MaxURIs = 2 }, func(w *world) {
-		var asked []time.Duration
-		w.does("Acquire", func() { asked = append(asked, time.Since(w.began)) })
-		first, second := w.put(w.Context(), "ab"), w.put(w.Context(), "cd")
-		assert.Equal(w, 1, (<-first).receipt)
-		assert.Equal(w, 2, (<-second).receipt)
-		assert.Equal(w, []time.Duration{asked[0], asked[0]}, asked)
-	})
-}
-
-// A caller may leave before the queue acquires a permit: while the queue gathers, or while too many requests are under
-// way. It leaves nothing behind.
-func TestACallerWhoLeavesEarly(t *testing.T) {
-	t.Parallel()
-	inWorld(t, func(w *world) { w.options.UnderWay = 1 }, func(w *world) {
-		left := func(after time.Duration) ended {
-			ctx, cancel := context.WithTimeout(w.Context(), after)
-			defer cancel()
-			return <-w.put(ctx, "x")
-		}
-		assert.Equal(w, transport.NotApplied, left(time.Millisecond).outcome)
-		synctest.Wait()
-		assert.Zero(w, w.asked)
-		first := w.put(w.Context(), "a")
-		time.Sleep(100 * time.Millisecond) // the request is under way
-		assert.Equal(w, transport.NotApplied, left(100*time.Millisecond).outcome)
-		synctest.Wait()
-		assert.Equal(w, 1, w.asked)
-		second := w.put(w.Context(), "b")
-		assert.Equal(w, 1, (<-first).receipt)
-		assert.Equal(w, 2, (<-second).receipt)
-		assert.Equal(w, []string{"a", "b"}, w.requests)
 	})
 }
 
@@ -230,20 +182,6 @@ func TestLeavingARequest(t *testing.T) {
 		assert.Equal(w, transport.Unknown, (<-c).outcome)
 		synctest.Wait()
 		assert.Zero(w, w.permits, "the request has ended")
-	})
-}
-
-// An error that matches context.Canceled comes from Close only if the context of Close has ended.
-func TestCanceledByItself(t *testing.T) {
-	t.Parallel()
-	canceled := func(w *world) {
-		w.work.Send = func(context.Context, batch.Permit, []batch.URI) batch.Response {
-			w.count(-1)
-			return batch.Response{Err: context.Canceled}
-		}
-	}
-	inWorld(t, canceled, func(w *world) {
-		assert.Equal(w, "context canceled", (<-w.put(w.Context(), "a")).text)
 	})
 }
 

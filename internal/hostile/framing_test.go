@@ -140,35 +140,6 @@ func TestResponsesThatAreNone(t *testing.T) {
 	}
 }
 
-// Forms of a complete response that HTTP allows, or that every client reads.
-func TestResponsesInOtherSpellings(t *testing.T) {
-	t.Parallel()
-	body := taskBody("t-1")
-	half := len(body) / 2
-	first, second := body[:half], body[half:]
-	for name, text := range map[string]string{
-		"chunk extensions":      fmt.Sprintf("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x;a=\"b;c\"\r\n%s\r\n%x;d\r\n%s\r\n0;e\r\n\r\n", len(first), first, len(second), second),
-		"trailers":              fmt.Sprintf("HTTP/1.1 200 OK\r\nTrailer: X-A\r\nTransfer-Encoding: chunked\r\n\r\n%X\r\n%s\r\n0\r\nX-A: b\r\nX-B: c\r\n\r\n", len(body), body),
-		"chunked and a length":  fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(body), body),
-		"the same length twice": fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\nContent-Length: %d\r\n\r\n%s", len(body), len(body), body),
-		"folded header lines":   fmt.Sprintf("HTTP/1.1 200 OK\r\nX-A: b\r\n  c\r\n\td\r\nContent-Length: %d\r\n\r\n%s", len(body), body),
-		"no reason":             fmt.Sprintf("HTTP/1.1 200\r\nContent-Length: %d\r\n\r\n%s", len(body), body),
-		"LF":                    fmt.Sprintf("HTTP/1.1 200 OK\nContent-Length: %d\n\n%s", len(body), body),
-		"HTTP/1.0":              "HTTP/1.0 200 OK\r\n\r\n" + body,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			service := startRaw(t, once(text))
-			transport := &http.Transport{DisableKeepAlives: true}
-			defer transport.CloseIdleConnections()
-			got, err := client(t, "http://"+service.addr, quick(transport)...).Tasks.Get(bounded(t), "t-1")
-			require.NoError(t, err)
-			assert.Equal(t, "t-1", got.ID)
-			assert.Equal(t, int64(1), service.accepted.Load())
-		})
-	}
-}
-
 // After its response, a service sends an unsolicited one. The next call on that connection does not get it. (Calls at
 // the same time may get it, because net/http reads the received data when it reuses the connection. See
 // docs/reliability.md.)

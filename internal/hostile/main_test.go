@@ -7,7 +7,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if RunChild() || runPurger() || runCaller() {
+	if RunChild() || runCaller() {
 		return
 	}
 	// The scenarios wait most of the time, so all of them run at once. A -parallel flag takes precedence.

@@ -83,18 +83,6 @@ func TestAllowRemovals(t *testing.T) {
 	assert.Equal(t, "42.86%", share)
 }
 
-// A share of k/n allows k of n removals, and not one more, however the quotient is rounded.
-func TestSharesOfWholeNumbers(t *testing.T) {
-	t.Parallel()
-	for n := 1; n <= 120; n++ {
-		for k := range n + 1 {
-			most, ok := lists.Removals(lists.Share(float64(k)/float64(n)), n)
-			require.True(t, ok)
-			assert.Equal(t, k, most, "%d of %d", k, n)
-		}
-	}
-}
-
 // A violation names the option, the entry, its place and the value that allows it.
 func TestRefusedAdditions(t *testing.T) {
 	t.Parallel()

@@ -90,19 +90,6 @@ func TestThePaceAdapts(t *testing.T) {
 	}
 }
 
-// The refusal of a request that was sent before the last doubling does not double the interval again.
-func TestTwoRefusalsOfOnePace(t *testing.T) {
-	t.Parallel()
-	l, now := New(), time.Now()
-	first, _ := l.take(&Caller{}, now)
-	second, _ := l.take(&Caller{}, now)
-	l.refuse(first, now.Add(time.Second), 0)
-	l.refuse(second, now.Add(2*time.Second), 0)
-	assert.Equal(t, time.Second, l.interval)
-	refusedAt(l, now.Add(3*time.Second), now.Add(4*time.Second), 0)
-	assert.Equal(t, 2*time.Second, l.interval)
-}
-
 // A purge that is refused again while others are accepted does not slow the others down. Only this purge waits, each
 // time longer: from half to all of 0.5, 1, 2 and up to 16 s, at random.
 func TestARefusalThatIsNotAboutThePace(t *testing.T) {
@@ -160,16 +147,6 @@ func TestIntervalsHaveJitter(t *testing.T) {
 		_, wait = l.take(&Caller{}, now)
 		assert.InDelta(t, tt.next, wait, float64(time.Microsecond))
 	}
-}
-
-// A pause never gets shorter.
-func TestThePauseStays(t *testing.T) {
-	t.Parallel()
-	l, now := New(), time.Now()
-	refusedAt(l, now, now, 10*time.Second)
-	refusedAt(l, now, now.Add(time.Second), time.Second)
-	_, wait := l.take(&Caller{}, now.Add(2*time.Second))
-	assert.Equal(t, 8*time.Second, wait)
 }
 
 // The forecast assumes that requests on their way arrive now, and that all purges are accepted.
@@ -430,41 +407,6 @@ func TestIdleTimeRestoresThePace(t *testing.T) {
 	}
 }
 
-// A caller learns at once that its permit will come too late at the slow pace, also behind other callers.
-func TestLateByThePace(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		l := New()
-		l.jitter = func() float64 { return 0.5 }
-		for range 4 {
-			now := time.Now()
-			refusedAt(l, now, now, 0)
-			time.Sleep(time.Second)
-		}
-		time.Sleep(8 * time.Second)
-		p, err := l.Acquire(t.Context(), patient())
-		require.NoError(t, err)
-		p.End(time.Now())
-		p.Accepted()
-		began := time.Now()
-		waiting := acquire(t.Context(), l, patient()) // for 6.9 s: 1 / (1/8 + 0.02); the caller behind it for 5.2 s more at least
-		for _, d := range []time.Duration{time.Second, 6 * time.Second, 10 * time.Second} {
-			ctx, cancel := context.WithTimeout(t.Context(), d)
-			_, err = l.Acquire(ctx, patient())
-			var late *LateError
-			require.ErrorAs(t, err, &late)
-			require.ErrorIs(t, err, context.DeadlineExceeded)
-			assert.Greater(t, late.Wait, d)
-			assert.Equal(t, d, late.Deadline)
-			assert.True(t, late.Refusing, "the pace is slow")
-			assert.False(t, l.Refusing())
-			cancel()
-		}
-		assert.Zero(t, time.Since(began))
-		<-waiting
-	})
-}
-
 func TestWhyThereIsNoPermit(t *testing.T) {
 	t.Parallel()
 	late := &LateError{Wait: 1500*time.Millisecond + 1, Deadline: time.Second}
@@ -497,29 +439,6 @@ func TestPatienceIsExact(t *testing.T) {
 	l.queue = []*waiter{{Caller: &Caller{Patience: time.Minute, since: now}, wake: make(chan struct{}, 1)}}
 	l.drop(now.Add(time.Hour))
 	assert.Len(t, l.queue, 1, "the service accepts purges")
-}
-
-// The interval shrinks only while the limiter is idle: not while a caller waits, nor while a purge is on its way.
-func TestAUsedLimiterForgivesNothing(t *testing.T) {
-	t.Parallel()
-	other := &waiter{Caller: patient(), wake: make(chan struct{}, 1)}
-	for name, tt := range map[string]struct {
-		flying   int
-		queue    []*waiter
-		interval time.Duration
-	}{
-		"nobody":            {0, nil, 2 * time.Second},
-		"a purge under way": {1, nil, 16 * time.Second},
-		"a caller":          {0, []*waiter{other}, 16 * time.Second},
-	} {
-		l := NewPace()
-		now := time.Now()
-		l.setInterval(now, 16*time.Second)
-		l.active, l.flying, l.queue = now.Add(-3*time.Minute-time.Second), tt.flying, tt.queue
-		l.enter(time.Time{}, patient())
-		assert.Equal(t, tt.interval, l.interval, name)
-		assert.False(t, l.active.Before(now), "it is used now")
-	}
 }
 
 // While the service accepts no purge, each waiting caller fails when its own patience ends, not one after the other.

@@ -307,18 +307,6 @@ func TestAhead(t *testing.T) {
 	}
 }
 
-// A page that repeats an earlier one is also refused if pages are requested by number.
-func TestAheadRepeats(t *testing.T) {
-	t.Parallel()
-	r := &reader{answer: func(query url.Values) (string, paging.Page, error) {
-		_, page, err := numbered(3, 1)(query)
-		return "same", page, err
-	}}
-	items, err := read(r.all(t.Context(), "", 0, 2))
-	assert.Equal(t, "same", items)
-	require.ErrorContains(t, err, "the page repeats an earlier one")
-}
-
 // At most n requests are under way, and never more than a thousand. While the caller works on the first page, n pages
 // are prefetched.
 func TestAheadIsBounded(t *testing.T) {

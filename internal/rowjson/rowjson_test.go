@@ -243,15 +243,6 @@ type stuck struct{}
 
 func (stuck) Read([]byte) (int, error) { return 0, nil }
 
-func TestReadOnChangesTheSource(t *testing.T) {
-	t.Parallel()
-	r := newReader(`{"columns":[{"name":"a"}],"rows":[[1],[2`, 1000)
-	require.True(t, r.Next())
-	r.ReadOn(strings.NewReader(`0],[3]],"total_results":3}`))
-	assert.Equal(t, []string{"[20]", "[3]"}, rowsOf(r))
-	require.NoError(t, r.Err())
-}
-
 func TestKeptRowsStayValid(t *testing.T) {
 	t.Parallel()
 	const count = 50_000 // several blocks
@@ -295,31 +286,6 @@ func TestKeptRowsStayValid(t *testing.T) {
 		}
 		break
 	}
-}
-
-func TestARowAndItsValues(t *testing.T) {
-	t.Parallel()
-	row := one(t, `{"name":"a"},{"name":"b"}`, "[ \"x\" ,\n1.5]")
-	assert.Equal(t, 2, row.Len())
-	assert.Equal(t, []string{"a", "b"}, row.Columns())
-	value, ok := row.Get("b")
-	assert.True(t, ok)
-	assert.Equal(t, "1.5", value.String())
-	_, ok = row.Get("c")
-	assert.False(t, ok)
-	assert.Panics(t, func() { row.At(2) })
-	assert.Equal(t, `["x",1.5]`, string(row.JSON()))
-
-	var zero rowjson.Row
-	assert.Zero(t, zero.Len())
-	assert.Nil(t, zero.Columns())
-	_, ok = zero.Get("a")
-	assert.False(t, ok)
-	assert.Equal(t, zero, zero.Clone())
-	assert.Equal(t, "[]", string(zero.JSON()))
-	assert.True(t, rowjson.Value{}.IsNull())
-	assert.Equal(t, "null", string(rowjson.Value{}.Raw()))
-	assert.Empty(t, rowjson.Value{}.String())
 }
 
 func TestValuesReadAsTheirTypes(t *testing.T) {
@@ -519,18 +485,4 @@ func TestReadAll(t *testing.T) {
 	broken := newReader(whole[:45], 1000)
 	broken.ReadAll(nil)
 	require.Error(t, broken.Err())
-}
-
-// The error of a value that does not fit repeats 200 bytes of it.
-func TestTheErrorOfALongValue(t *testing.T) {
-	t.Parallel()
-	var into struct {
-		Int int `column:"a"`
-	}
-	value := `"` + strings.Repeat("x", 300) + `"`
-	target, err := fields.Target(&into)
-	require.NoError(t, err)
-	wrong := target.Store(one(t, `{"name":"a"}`, "["+value+"]"))
-	require.NotNil(t, wrong)
-	assert.Equal(t, value[:200], wrong.Value)
 }

@@ -200,30 +200,3 @@ func TestValuesThatDoNotFitTheirField(t *testing.T) {
 		}
 	}
 }
-
-// itself is a pointer type that leads to itself.
-type itself *itself
-
-// What no value can be read into is refused, however it is built, and a tag of - is none.
-func TestTargetsThatAreRefused(t *testing.T) {
-	t.Parallel()
-	fields := rowjson.Fields{Tag: "column", Value: func(any) *rowjson.Value { return nil }}
-	_, err := fields.Target(&struct {
-		A itself `column:"a"`
-	}{})
-	require.ErrorContains(t, err, "field A")
-	_, err = fields.Target(&struct {
-		A chan int `column:"-"`
-		B string   `column:"b"`
-	}{})
-	require.NoError(t, err)
-}
-
-// An address whose zone holds what is no text is no address.
-func TestBrokenTextsInZones(t *testing.T) {
-	t.Parallel()
-	for _, zone := range []string{"\xff", `\ud800`, "eth0\xc3"} {
-		_, err := valueOf(t, `"fe80::1%`+zone+`"`).Addr()
-		require.Error(t, err)
-	}
-}

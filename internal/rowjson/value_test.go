@@ -172,38 +172,6 @@ func TestAddressesInEverySpelling(t *testing.T) {
 	require.EqualError(t, err, "null is no IP address")
 }
 
-func TestTextsOfValues(t *testing.T) {
-	t.Parallel()
-	for raw, want := range map[string]string{
-		`""`: "", `"a"`: "a", `"\\"`: `\`, `"\u0041b"`: "Ab", `"a\""`: `a"`, `"ü\n"`: "ü\n", `"\ud83d\ude00"`: "\U0001F600",
-		`0`: "0", `-1.50`: "-1.50", `1E2`: "1E2", `true`: "true", `false`: "false", `null`: "", `"null"`: "null",
-	} {
-		t.Run(raw, func(t *testing.T) {
-			t.Parallel()
-			v := valueOf(t, raw)
-			assert.Equal(t, want, v.String())
-			assert.Equal(t, raw, string(v.Raw()))
-			assert.Equal(t, raw == "null", v.IsNull())
-			assert.Equal(t, raw, string(v.Clone().Raw()))
-		})
-	}
-}
-
-// The results of a value belong to the caller. An append does not overwrite the value behind it, and a clone does not
-// change with the row.
-func TestWhatAValueReturnsIsTheCallers(t *testing.T) {
-	t.Parallel()
-	r := newReader(`{"columns":[{"name":"a"},{"name":"b"}],"rows":[["x","y"],["z","w"]],"total_results":2}`, 1<<20)
-	require.True(t, r.Next())
-	first := r.Row().At(0)
-	_ = append(first.Raw(), `,"changed"`...)
-	assert.Equal(t, `["x","y"]`, string(r.Row().JSON()))
-	clone := first.Clone()
-	copy(first.Raw(), `"!"`)
-	assert.Equal(t, "x", clone.String())
-	assert.Equal(t, `["!","y"]`, string(r.Row().JSON()))
-}
-
 // A column of texts has few different ones, and each of them is built once. Texts of more than 64 bytes are not kept.
 func TestTextsOfAColumnAreBuiltOnce(t *testing.T) { //nolint:paralleltest // what other tests allocate would be counted too
 	var got struct {

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 
@@ -31,36 +30,6 @@ func (f fake) entryID(list string, place int) string {
 	ids := f.items(fmt.Sprintf("%s/%s/entries?count=1&page=%d", lists, list, place+1), "id")
 	require.Len(f.t, ids, 1)
 	return ids[0]
-}
-
-// Section 2.6: entry values. A rejected request does not change the list.
-func TestSection26EntryValues(t *testing.T) {
-	t.Parallel()
-	f := start(t, testserver.Config{})
-	for kind, values := range map[string]struct{ good, bad string }{
-		"IP": {
-			good: `192.0.2.1 0.0.0.0 255.255.255.255 10.0.0.0/8 10.1.2.3/8 0.0.0.0/0 192.0.2.1/32 ::/0 2001:db8:: 2001:DB8::1 ::
-				2001:db8::/32 2001:db8::1/128 2001:0db8:0000:0000:0000:0000:0000:0001/64 ::ffff:192.0.2.1 ::ffff:c000:201 ::ffff:192.0.2.0/120 ::ffff:0:0/95`,
-			bad: `x DE 192.0.2 192.0.2.256 192.0.2.01 192.0.2.1/ 192.0.2.1/33 192.0.2.1/-1 192.0.2.1/+8 192.0.2.1/08 192.0.2.1/8/8 /8
-				192.0.2.1-192.0.2.9 192.0.2.* 192.0.2.1/255.255.255.0 192.0.2.1:80 [2001:db8::1] 2001:db8::g 2001:db8::/129
-				2001:db8:::1 1:2:3:4:5:6:7 1:2:3:4:5:6:7:8:9 fe80::1%eth0 fe80::1%25eth0 fe80::%eth0/64 www.example.com 3232235777 0xc0000201
-				192.0.2.1,192.0.2.2 １９２.0.2.1`,
-		},
-		"GEO": {good: `DE FR US AX ZW`, bad: `XK ZZ UK EU XX AA OO de De D DEU 49 D1 192.0.2.1 ÄÖ D- DE,FR`},
-	} {
-		f.AddNetworkList(testserver.NetworkListSpec{ID: kind, Type: kind})
-		for _, text := range strings.Fields(values.good) {
-			assert.Equal(t, 200, f.add(kind, text).status, text)
-			assert.Contains(t, f.Entries(kind), text)
-			f.do(http.MethodPost, lists+"/"+kind+"/entries/deletions", "")
-		}
-		for _, text := range append(strings.Fields(values.bad), "", " ", "DE ", " 192.0.2.1", "192.0.2.1\n", "DE\n", "192.0.2.0 /24") {
-			r := f.add(kind, strings.Fields(values.good)[0], text)
-			assert.Equal(t, 400, r.status, "%q", text)
-			assert.Contains(t, r.object(t)["description"], "[1]: ", "the place of what is wrong")
-			assert.Empty(t, f.Entries(kind), "%q: all or nothing", text)
-		}
-	}
 }
 
 // Open points 26 and 27: values with the same meaning are one entry, with the text of the first one.
@@ -105,43 +74,6 @@ func TestSection26SameEntries(t *testing.T) {
 		f.AddNetworkList(testserver.NetworkListSpec{ID: "seeded", Entries: []string{tc.first, tc.second, tc.first}})
 		assert.Equal(t, want, f.Entries("seeded"))
 	}
-}
-
-// Section 4.6: the body is an array of objects with one key. Open point 19 is about the key.
-func TestSection46EntriesBody(t *testing.T) {
-	t.Parallel()
-	for key, bodies := range map[string]map[int][]string{
-		"": {
-			200: {`[{"entry":"192.0.2.1"}]`, ` [ { "entry" : "192.0.2.1" } , {"entry":"192.0.2.2"} ] `, `[{"entry":"192.0.2.\u0031"}]`},
-			400: {
-				``, ` `, `[`, `{}`, `null`, `[]`, `"192.0.2.1"`, `{"entry":"192.0.2.1"}`, `["192.0.2.1"]`, `[null]`, `[{}]`, `[[]]`,
-				`[{"entry":"192.0.2.1"},{}]`, `[{"entry":"192.0.2.1"}] []`, `[{"entry":"192.0.2.1"},]`, `[{"entry":null}]`, `[{"entry":1}]`,
-				`[{"entry":["192.0.2.1"]}]`, `[{"Entry":"192.0.2.1"}]`, `[{"value":"192.0.2.1"}]`, `[{"entry":"192.0.2.1","id":"x"}]`,
-				`[{"entry":"192.0.2.1","value":"192.0.2.1"}]`, `[{"entry":"192.0.2.1","entry":"192.0.2.1"}]`, "[{\"entry\":\"\xff\"}]",
-				`{"entries":[{"entry":"192.0.2.1"}]}`,
-			},
-		},
-		"value": {
-			200: {`[{"value":"192.0.2.1"}]`},
-			400: {`[{"entry":"192.0.2.1"}]`, `[{"value":"192.0.2.1"},{"entry":"192.0.2.1"}]`},
-		},
-	} {
-		for status, list := range bodies {
-			for _, body := range list {
-				f := start(t, testserver.Config{Dialect: testserver.Dialect{EntryKey: key}})
-				f.AddNetworkList(testserver.NetworkListSpec{ID: "l"})
-				r := f.do(http.MethodPost, lists+"/l/entries", body)
-				assert.Equal(t, status, r.status, body)
-				assert.Equal(t, status == 200, len(f.Entries("l")) > 0, body)
-				assert.Equal(t, map[int]int{200: 200, 400: 404}[status], f.get("/tasks/task-1").status, "a task for a change alone")
-			}
-		}
-	}
-	f := start(t, testserver.Config{})
-	f.AddNetworkList(testserver.NetworkListSpec{ID: "l"})
-	assert.Equal(t, 406, f.do(http.MethodPost, lists+"/l/entries", entriesBody("192.0.2.1"), header("Content-Type", "text/plain")).status)
-	assert.Equal(t, 406, f.do(http.MethodPost, lists+"/l/entries", entriesBody("192.0.2.1"), header("Accept", "text/html")).status)
-	assert.Empty(t, f.Entries("l"))
 }
 
 // Section 8: at most 5,000 entries per call and 50,000 per list. Entries that the list already has do not count.
@@ -237,48 +169,4 @@ func TestSection8EntryLimitsHoldConcurrently(t *testing.T) {
 	assert.Len(t, left, 49_999)
 	slices.Sort(left)
 	assert.Len(t, slices.Compact(left), 49_999)
-}
-
-// A cut after execution applies the change; a cut before does not. The same holds for a fault with a status.
-func TestFaultsOnNetworkLists(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		fault   testserver.Fault
-		applied bool
-	}{
-		"before the body is read": {testserver.Fault{Cut: testserver.CutBeforeRead}, false},
-		"after it":                {testserver.Fault{Cut: testserver.CutAfterRead}, false},
-		"after execution":         {testserver.Fault{Cut: testserver.CutAfterExecute}, true},
-		"in the response":         {testserver.Fault{Cut: testserver.CutBody}, true},
-		"status":                  {testserver.Fault{Status: 503}, false},
-		"status after execution":  {testserver.Fault{Status: 503, Execute: true}, true},
-	} {
-		for what, change := range map[string]struct {
-			method, path, body string
-			after              []string
-		}{
-			"add":         {http.MethodPost, lists + "/l/entries", entriesBody("10.0.0.2"), addresses(0, 3)},
-			"delete":      {http.MethodDelete, lists + "/l/%s", "", addresses(1, 2)},
-			"clear":       {http.MethodPost, lists + "/l/entries/deletions", "", []string{}},
-			"delete list": {http.MethodDelete, lists + "/l", "", nil},
-		} {
-			t.Run(what+" cut "+name, func(t *testing.T) {
-				t.Parallel()
-				f := start(t, testserver.Config{Dialect: testserver.Dialect{ListDeleteReply: "task"}})
-				f.AddNetworkList(testserver.NetworkListSpec{ID: "l", Entries: addresses(0, 2)})
-				path := strings.ReplaceAll(change.path, "%s", f.entryID("l", 0))
-				f.Fail(tc.fault)
-				r, err := f.try(change.method, path, change.body)
-				assert.Equal(t, tc.fault.Status == 0, err != nil)
-				if tc.fault.Status != 0 {
-					assert.Equal(t, tc.fault.Status, r.status)
-				}
-				want := addresses(0, 2)
-				if tc.applied {
-					want = change.after
-				}
-				assert.Equal(t, want, f.Entries("l"))
-			})
-		}
-	}
 }

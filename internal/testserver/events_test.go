@@ -2,7 +2,6 @@ package testserver_test
 
 import (
 	"encoding/json"
-	"math"
 	"net/netip"
 	"slices"
 	"strings"
@@ -94,58 +93,6 @@ func TestEventCount(t *testing.T) {
 	assert.Zero(t, f.EventCount(noon, noon.Add(-time.Hour)))
 }
 
-// There are no events in the future of the clock, and none before EventsSince, by default 35 days ago.
-func TestEventsEndNow(t *testing.T) {
-	t.Parallel()
-	f := start(t, testserver.Config{EventsPerSecond: 100})
-	forever := noon.AddDate(1, 0, 0)
-	assert.InDelta(t, 0, f.EventCount(noon, forever), 1)
-	f.Clock().Advance(10 * time.Second)
-	assert.InDelta(t, 1000, f.EventCount(noon, forever), 1.01)
-	rows := f.rowsOf("2026-11-20T12:00:00", "2027-01-01T00:00:00")
-	assert.Less(t, rows[len(rows)-1], `["2026-11-20T12:00:10.001"`)
-
-	f = start(t, testserver.Config{EventsPerSecond: 100, EventsSince: noon.Add(-time.Second)})
-	assert.InDelta(t, 100, f.EventCount(time.Time{}, forever), 1.01)
-
-	f = start(t, testserver.Config{EventsPerSecond: 0.01})
-	var days [][]any
-	got := f.result(requests, "starttime", "0001-01-01T00:00:00", "dimensions", "event_timestamp_ms", "granularity", "day", "limit", "99")
-	days = decodeRows(t, got)
-	assert.Len(t, days, 36)
-	assert.Equal(t, "2026-10-16T00:00:00.000", days[0][0])
-	assert.Equal(t, json.Number("864"), days[1][1])
-}
-
-// Generated and added events are merged in order of time.
-func TestEventsAreMerged(t *testing.T) {
-	t.Parallel()
-	f := start(t, testserver.Config{EventsPerSecond: 50})
-	generated := f.rowsOf("2026-11-20T11:00:00", "2026-11-20T11:00:10")
-	var added []testserver.Event
-	for i := range 200 {
-		added = append(added, testserver.Event{
-			Time: at("2026-11-20T11:00:09.95").Add(-time.Duration(i) * 51 * time.Millisecond), Type: "ADDED",
-		})
-	}
-	f.AddEvents(added...)
-	rows := f.rowsOf("2026-11-20T11:00:00", "2026-11-20T11:00:10")
-	assert.True(t, slices.IsSorted(times(rows)))
-	isAdded := func(row string) bool { return strings.Contains(row, `"ADDED"`) }
-	ties := 0
-	for i, now := range times(rows)[1:] {
-		if now == times(rows[i : i+1])[0] && isAdded(rows[i]) != isAdded(rows[i+1]) {
-			assert.True(t, isAdded(rows[i]), "the added ones first")
-			ties++
-		}
-	}
-	assert.Positive(t, ties)
-	assert.Len(t, rows, len(generated)+196, "9.95 s are 195 steps of 51 ms; the rest is before the span")
-	assert.True(t, slices.Equal(generated, slices.DeleteFunc(slices.Clone(rows), isAdded)))
-	f.AddEvents(testserver.Event{Time: noon, Type: "ADDED"})
-	assert.True(t, slices.Equal(rows, f.rowsOf("2026-11-20T11:00:00", "2026-11-20T11:00:10")), "the span has not changed")
-}
-
 // The stream has events of every family and category, a skewed distribution, and values that are hard to handle.
 func TestGeneratedTraffic(t *testing.T) {
 	t.Parallel()
@@ -231,69 +178,4 @@ func hitsOf(t *testing.T, got result) (sum int64) {
 		sum += hits
 	}
 	return sum
-}
-
-// Section 4.3: raw events are security events only. A plain request is only in request trends, and the fake generates
-// none. An added event keeps its words in every vocabulary.
-func TestPlainRequestsAreNoRawEvents(t *testing.T) {
-	t.Parallel()
-	for _, vocabulary := range []string{"document", "portal"} {
-		f := start(t, testserver.Config{Dialect: testserver.Dialect{Vocabulary: vocabulary}})
-		recent := noon.Add(-time.Minute)
-		f.AddEvents(
-			testserver.Event{Time: recent, Type: testserver.TypeRequest, RuleID: "r", Action: "ALLOW"},
-			testserver.Event{Time: recent, Type: testserver.TypeCustom, RuleID: "r", Action: "WARN"},
-			testserver.Event{Time: recent, Type: "Rate Limit", RuleID: "r", Action: "ALLOW"},
-			testserver.Event{Time: recent, Type: "other", Action: "Shout"},
-		)
-		for family, want := range map[string]string{
-			requests: `[["CUSTOM",1],["REQUEST",1],["Rate Limit",1],["other",1]]`,
-			waf:      `[["CUSTOM",1]]`,
-			shaping:  `[["Rate Limit",1]]`,
-		} {
-			assert.Equal(t, want, string(f.result(family, "dimensions", "event_type").Rows), family)
-		}
-		for _, category := range []string{"clientip", "ratelimitclientip", "ratelimitcountry"} {
-			dimension := map[bool]string{true: "client_country_code", false: "client_ip"}[category == "ratelimitcountry"]
-			assert.Equal(t, `[[null,1]]`, string(f.result(shapeTop+category, "dimensions", dimension).Rows), category)
-		}
-		assert.Equal(t, 3, f.result(events).Total)
-		assert.Equal(t, 3, f.EventCount(noon.Add(-time.Hour), noon))
-	}
-	f := start(t, testserver.Config{EventsPerSecond: 1})
-	from, to := "2026-11-20T11:00:00", "2026-11-20T12:00:00"
-	assert.Equal(t, f.EventCount(noon.Add(-time.Hour), noon), f.result(events, "starttime", from, "endtime", to).Total)
-	assert.InDelta(t, 3600, f.EventCount(noon.Add(-time.Hour), noon), 1.01)
-	assert.Equal(t, `[]`, string(f.result(requests, "dimensions", "event_type", "filters", "event_type==REQUEST").Rows))
-}
-
-// Now and then, one client sends half of all requests for ten minutes.
-func TestGeneratedAttacks(t *testing.T) {
-	t.Parallel()
-	f := start(t, testserver.Config{EventsPerSecond: 0.5}) // 300 in ten minutes
-	attacks, calm := 0, 0
-	for window := range 60 {
-		from := noon.Add(-time.Duration(window+1) * 10 * time.Minute)
-		top := decodeRows(t, f.result(wafTop+"clientip",
-			"starttime", from.Format("2006-01-02T15:04:05"), "endtime", from.Add(10*time.Minute).Format("2006-01-02T15:04:05")))
-		switch most, _ := top[0][1].(json.Number).Int64(); {
-		case most > 100:
-			attacks++
-		case most < 30:
-			calm++
-		}
-	}
-	assert.Greater(t, attacks, 3)
-	assert.Greater(t, calm, 30)
-}
-
-// A rate that cannot be generated exactly is rejected.
-func TestEventRateIsChecked(t *testing.T) {
-	t.Parallel()
-	for _, rate := range []float64{-1, 1e7, math.NaN(), math.Inf(1), math.Inf(-1)} {
-		r := start(t, testserver.Config{EventsPerSecond: rate}).get("/tasks")
-		assert.Equal(t, 501, r.status)
-		assert.Contains(t, r.body, "Config.EventsPerSecond")
-	}
-	assert.Equal(t, 200, start(t, testserver.Config{EventsPerSecond: 1e6}).get("/tasks").status)
 }

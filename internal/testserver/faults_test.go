@@ -55,24 +55,6 @@ func TestFaultsMatch(t *testing.T) {
 	}
 }
 
-// FaultHits counts the hits of all rules, also of removed ones. A request that a rule lets pass is not a hit.
-func TestFaultHits(t *testing.T) {
-	t.Parallel()
-	f := start(t, testserver.Config{})
-	remove := f.Fail(testserver.Fault{Path: "/tasks", Status: 500, Skip: 1, Count: 2})
-	other := f.Fail(testserver.Fault{Path: "/tasks/*", Status: 500})
-	for range 5 {
-		f.get("/tasks")
-	}
-	f.get("/tasks/1")
-	assert.Equal(t, 3, f.FaultHits())
-	remove()
-	other()
-	remove()
-	f.get("/tasks/1")
-	assert.Equal(t, 3, f.FaultHits())
-}
-
 // The first rule with hits left wins. If it lets a request pass, the next rule gets it.
 func TestFaultsInOrder(t *testing.T) {
 	t.Parallel()
@@ -137,20 +119,6 @@ func TestFaultProbability(t *testing.T) {
 	assert.Equal(t, n, count(hits(1, testserver.Fault{})))
 }
 
-// If a rule does not hit a request because of its Probability, the next rule gets it.
-func TestFaultProbabilityLeavesTheRest(t *testing.T) {
-	t.Parallel()
-	f := start(t, testserver.Config{})
-	f.Fail(testserver.Fault{Probability: 0.5, Seed: 1, Status: 502})
-	f.Fail(testserver.Fault{Status: 503})
-	statuses := map[int]int{}
-	for range 100 {
-		statuses[f.get("/tasks").status]++
-	}
-	assert.InDelta(t, 50, statuses[502], 20, "four standard deviations")
-	assert.Equal(t, 100, statuses[502]+statuses[503])
-}
-
 // Fail panics for a Probability outside 0 to 1, an unknown Cut, and negative numbers. It also panics for a Status that
 // net/http would reject or treat as interim.
 func TestFaultNonsense(t *testing.T) {
@@ -179,43 +147,6 @@ func TestFaultNonsense(t *testing.T) {
 		assert.PanicsWithValue(t, "testserver: Fault."+want, func() { f.Fail(fault) })
 	}
 	assert.Equal(t, 200, f.get("/tasks").status, "no rule is left behind")
-}
-
-// The response of a fault, and whether the request was executed.
-func TestFaultReplies(t *testing.T) {
-	t.Parallel()
-	header := http.Header{"retry-after": {"7"}, "Content-Type": {"text/html"}} // the spelling of names does not matter
-	for name, tc := range map[string]struct {
-		fault       testserver.Fault
-		status      int
-		contentType string
-		body        string
-		executed    bool
-	}{
-		"status":              {testserver.Fault{Status: 503}, 503, "", "", false},
-		"status and body":     {testserver.Fault{Status: 400, Body: `{"code":400}`}, 400, "application/json", `{"code":400}`, false},
-		"status and text":     {testserver.Fault{Status: 502, Body: `oops`}, 502, "text/plain; charset=utf-8", `oops`, false},
-		"status and header":   {testserver.Fault{Status: 503, Header: header, Body: `<p>`}, 503, "text/html", `<p>`, false},
-		"no content type":     {testserver.Fault{Status: 200, Header: http.Header{"Content-Type": nil}, Body: `{}`}, 200, "", `{}`, false},
-		"executed, status":    {testserver.Fault{Status: 504, Execute: true}, 504, "", "", true},
-		"executed, body":      {testserver.Fault{Body: `{}`}, 201, "application/json", `{}`, true},
-		"executed, header":    {testserver.Fault{Header: header}, 201, "text/html", `"id"`, true},
-		"executed, no body":   {testserver.Fault{Status: 204, Execute: true}, 204, "", "", true},
-		"executed in dribble": {testserver.Fault{Dribble: 1}, 201, "application/json", `"id"`, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := start(t, testserver.Config{})
-			f.Fail(tc.fault)
-			r := f.do(http.MethodPost, "/sessions", "")
-			assert.Equal(t, tc.status, r.status)
-			assert.Equal(t, tc.contentType, r.header.Get("Content-Type"))
-			assert.Contains(t, r.body, tc.body)
-			assert.Equal(t, len(tc.fault.Header) == 2, r.header.Get("Retry-After") == "7")
-			assert.Equal(t, tc.executed, f.Logins() == 1)
-			assert.Equal(t, tc.status, f.Requests()[0].Status)
-		})
-	}
 }
 
 // The place of a cut decides whether the request is executed, in memory and on TCP.
@@ -375,22 +306,4 @@ func TestFaultHandler(t *testing.T) {
 		statuses = append(statuses, seen.Status)
 	}
 	assert.Equal(t, []int{418, 200, 200, 0}, statuses)
-}
-
-// The purge rate counts arrivals: a request that is delayed afterwards keeps its place.
-func TestSection8PurgeRateGoesByArrival(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		f := start(t, testserver.Config{Clock: testserver.NewClock(nil), PurgeRate: 1})
-		f.Fail(testserver.Fault{Count: 1, Delay: 1500 * time.Millisecond})
-		early := make(chan int)
-		go func() {
-			r, err := f.try(http.MethodPost, "/cache/purge", onePurge)
-			assert.NoError(t, err)
-			early <- r.status
-		}()
-		time.Sleep(1100 * time.Millisecond) // fake time
-		assert.Equal(t, 201, f.purge(onePurge).status)
-		assert.Equal(t, 201, <-early, "arrived 1.1 s before the other, executed after it")
-	})
 }

@@ -63,9 +63,6 @@ func (r response) object(t *testing.T) map[string]any {
 type edit func(*http.Request)
 
 func anonymous(r *http.Request) { r.Header.Del("Authorization") }
-func basic(name, password string) edit {
-	return func(r *http.Request) { r.SetBasicAuth(name, password) }
-}
 
 func header(name string, vals ...string) edit { return func(r *http.Request) { r.Header[name] = vals } }
 

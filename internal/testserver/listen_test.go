@@ -5,9 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -78,72 +76,6 @@ func TestListenTCP(t *testing.T) {
 	require.ErrorIs(t, err, syscall.ECONNREFUSED)
 	_, err = s.ListenTCP()
 	require.ErrorIs(t, err, net.ErrClosed)
-}
-
-// ListenOn listens on the given address.
-func TestListenOn(t *testing.T) {
-	t.Parallel()
-	for address, url := range map[string]string{
-		"127.0.0.2:0": `^http://127\.0\.0\.2:\d+$`, "localhost:0": `^http://(127\.0\.0\.1|\[::1\]):\d+$`,
-	} {
-		s := testserver.New(testserver.Config{})
-		got, err := s.ListenOn(address)
-		require.NoError(t, err)
-		assert.Regexp(t, url, got)
-		f := fake{Server: s, t: t, client: &http.Client{Transport: s.Transport()}}
-		assert.Equal(t, 200, f.get("/tasks").status)
-
-		second := testserver.New(testserver.Config{})
-		_, err = second.ListenOn(strings.TrimPrefix(got, "http://"))
-		require.ErrorIs(t, err, syscall.EADDRINUSE)
-		require.NoError(t, second.Close())
-		f.client.CloseIdleConnections()
-		require.NoError(t, s.Close())
-	}
-	s := testserver.New(testserver.Config{})
-	_, err := s.ListenOn("nonsense")
-	require.ErrorContains(t, err, "missing port")
-	require.NoError(t, s.Close())
-}
-
-// The handler works in any other server, also with HTTP/2, where a cut resets the stream.
-func TestUnderAnotherServer(t *testing.T) {
-	t.Parallel()
-	s := testserver.New(testserver.Config{Dialect: testserver.Dialect{NextURI: "absolute"}})
-	s.AddTask(testserver.TaskSpec{ID: "t"})
-	under := httptest.NewUnstartedServer(s)
-	under.EnableHTTP2 = true
-	under.StartTLS()
-	defer under.Close()
-	f := fake{Server: s, t: t, client: under.Client()}
-	r := f.get(under.URL + "/acme/v1/tasks/t")
-	assert.Equal(t, under.URL+"/acme/v1/tasks/t", r.object(t)["uri"])
-	assert.Zero(t, s.Requests()[0].Conn)
-	s.Fail(testserver.Fault{Cut: testserver.CutAfterRead})
-	_, err := f.try(http.MethodPost, under.URL+"/acme/v1/sessions", "")
-	require.ErrorContains(t, err, "stream error")
-	require.NoError(t, s.Close())
-
-	plain := httptest.NewRecorder()
-	s = testserver.New(testserver.Config{})
-	s.ServeHTTP(plain, httptest.NewRequest(http.MethodGet, "/acme/v1/tasks", nil))
-	assert.Equal(t, http.StatusUnauthorized, plain.Code)
-}
-
-// Requests carry the number of their connection.
-func TestConnections(t *testing.T) {
-	t.Parallel()
-	f := start(t, testserver.Config{})
-	f.get("/tasks")
-	f.get("/tasks")
-	f.client.CloseIdleConnections()
-	f.get("/tasks")
-	var numbers []int
-	for _, seen := range f.Requests() {
-		numbers = append(numbers, seen.Conn)
-	}
-	assert.Equal(t, []int{1, 1, 2}, numbers)
-	assert.Equal(t, 2, f.Connections())
 }
 
 // A connection is counted until its end, or until a handler hijacks it.

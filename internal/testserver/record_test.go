@@ -2,9 +2,7 @@ package testserver_test
 
 import (
 	"fmt"
-	"io"
 	"net/http"
-	"net/url"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -86,27 +84,6 @@ func TestRequestLog(t *testing.T) {
 
 		assert.Empty(t, f.Requests())
 		assert.Zero(t, f.Count("", ""))
-	})
-}
-
-// If a client disconnects within its body, the record has the part that arrived, and the request is not executed.
-func TestHalfABodyIsRecorded(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		f := start(t, testserver.Config{})
-		address, err := url.Parse(f.URL())
-		require.NoError(t, err)
-		conn, err := f.DialContext(t.Context(), "tcp", address.Host)
-		require.NoError(t, err)
-		_, err = io.WriteString(conn, "POST /acme/v1/sessions HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf")
-		require.NoError(t, err)
-		require.NoError(t, conn.Close())
-		synctest.Wait()
-		seen := f.Requests()
-		require.Len(t, seen, 1)
-		assert.Equal(t, "half", string(seen[0].Body))
-		assert.Zero(t, seen[0].Status)
-		assert.Zero(t, f.Logins())
 	})
 }
 

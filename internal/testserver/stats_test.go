@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -177,33 +176,6 @@ func (f fake) groupings(family string) [][]string {
 	var sets [][]string
 	require.NoError(f.t, json.Unmarshal([]byte(f.get(family+"/groupings").body), &sets))
 	return sets
-}
-
-// A row is valid JSON, whatever its values.
-func TestSection24AwkwardText(t *testing.T) {
-	t.Parallel()
-	f := start(t, testserver.Config{})
-	texts := []any{"\x00", "\n", "\x7f", "\u2028", "\U0001f600", `\`, `"`, "</script>&", "{}[]", "\ufffd"}
-	for _, text := range texts {
-		f.AddEvents(testserver.Event{Time: noon, Browser: text.(string)})
-	}
-	r := f.data(events, "dimensions", "client_browser")
-	assert.True(t, utf8.ValidString(r.body))
-	for i, row := range decodeRows(t, f.result(events, "dimensions", "client_browser")) {
-		assert.Equal(t, texts[i], row[1])
-	}
-}
-
-// Invalid UTF-8 appears in rows unchanged, except that half of a surrogate pair becomes an escape.
-func TestSection24BrokenText(t *testing.T) {
-	t.Parallel()
-	f := start(t, testserver.Config{})
-	for text, want := range map[string]string{
-		"a\xff\xc3\"": "\"a\xff\xc3\\\"\"", "\xed\xa0\x80ü": `"\ud800ü"`, "\xed\xbf\xbf\xed": "\"\\udfff\xed\"", "\xed\x9f\xbf\xed\xa0": "\"\ud7ff\xed\xa0\"",
-	} {
-		f.AddEvents(testserver.Event{Time: noon, Browser: text})
-		assert.Contains(t, f.data(events, "dimensions", "client_browser", "limit", "100").body, ","+want+"]")
-	}
 }
 
 // Sections 2.4 and 2.5: every dimension of every event; absent values are null.

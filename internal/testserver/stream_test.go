@@ -10,7 +10,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -143,47 +142,6 @@ func TestStreamIsNotHeld(t *testing.T) {
 	assert.Equal(t, before+second.writes, count())
 }
 
-// A limit stops the rows, not the counting.
-func TestStreamObeysTheLimit(t *testing.T) {
-	t.Parallel()
-	f := longStart(t)
-	for _, sortby := range []string{"", "&sortby=event_timestamp_ms", "&sortby=-event_timestamp_ms", "&sortby=client_asn"} {
-		r := f.get(strings.Replace(longQuery, "1000000", "1500", 1) + sortby)
-		got := r.object(t)
-		assert.Len(t, got["rows"], 1500)
-		total, err := strconv.Atoi(fmt.Sprint(got["total_results"]))
-		require.NoError(t, err)
-		assert.InDelta(t, 200_000, total, 1)
-	}
-}
-
-// A response without end ends when the client disconnects, even while nothing is sent.
-func TestStreamEndsWithTheClient(t *testing.T) {
-	t.Parallel()
-	f := start(t, testserver.Config{EventsPerSecond: 1e6}) // 300,000 million events in the retention
-	const forever = "?starttime=2026-11-01T00:00:00&endtime=2026-12-01T00:00:00&dimensions="
-	for _, query := range []string{
-		events + "/data" + forever + "domain&limit=1000000000000",
-		events + "/data" + forever + "domain&filters=domain==none",
-		requests + "/data" + forever + "domain&metrics=hits",
-		wafTop + "clientip/data" + forever + "client_ip&metrics=hits",
-	} {
-		ctx, cancel := context.WithCancel(t.Context())
-		m := meter{during: func(m *meter) {
-			if m.bytes > 1<<20 {
-				cancel()
-			}
-		}}
-		if !strings.Contains(query, "limit") {
-			cancel()
-		}
-		assert.PanicsWithError(t, http.ErrAbortHandler.Error(), func() { f.handle(ctx, &m, query) })
-		assert.Less(t, m.bytes, 2<<20)
-		cancel()
-	}
-	require.NoError(t, f.Close())
-}
-
 // Close ends responses that are being sent.
 func TestCloseEndsStreams(t *testing.T) {
 	t.Parallel()
@@ -258,18 +216,6 @@ func TestFaultsOnStreams(t *testing.T) {
 			})
 		}
 	}
-}
-
-// With a Content-Length, a cut response announces the length of the whole one.
-func TestCutStreamAnnouncesItsLength(t *testing.T) {
-	t.Parallel()
-	f := longStart(t)
-	whole := f.get(middleQuery).body
-	f.Fail(testserver.Fault{Cut: testserver.CutBody})
-	resp, err := f.client.Do(f.request(http.MethodGet, middleQuery, ""))
-	require.NoError(t, err)
-	require.NoError(t, resp.Body.Close())
-	assert.EqualValues(t, len(whole), resp.ContentLength)
 }
 
 // A stall comes once, after the earlier bytes were sent, and ends when the client disconnects.

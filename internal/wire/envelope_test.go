@@ -52,15 +52,6 @@ func TestEnvelopeCodeOfWhatIsNoEnvelope(t *testing.T) {
 	}
 }
 
-// Most responses have no code, and are not decoded for it.
-func TestEnvelopeCodeSparesMostResponses(t *testing.T) { //nolint:paralleltest // what other tests allocate would be counted too
-	for body, spared := range map[string]bool{`{"id":7,"description":"ok"}`: true, `{"id":7,"description":"a\\c, C, co"}`: true, `{"code":0}`: false} {
-		text := []byte(body)
-		allocs := testing.AllocsPerRun(10, func() { wire.EnvelopeCode(text) })
-		assert.Equal(t, spared, allocs == 0, "%s: %v", body, allocs)
-	}
-}
-
 // A name in another letter case is another name, and two members with one name are an error.
 func TestNamesAreExact(t *testing.T) {
 	t.Parallel()

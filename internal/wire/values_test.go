@@ -96,21 +96,3 @@ func TestCodes(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(`400`), &got))
 	assert.Equal(t, wire.Code(503), got, "the greatest stays")
 }
-
-func TestClampKeepsWhatFits(t *testing.T) {
-	t.Parallel()
-	assert.Equal(t, math.MaxInt32, wire.Int(1<<40).Clamp())
-	assert.Equal(t, math.MinInt32, wire.Int(-1<<40).Clamp())
-	assert.Equal(t, -5, wire.Int(-5).Clamp())
-}
-
-func TestPresent(t *testing.T) {
-	t.Parallel()
-	var got struct {
-		A wire.Present `json:"a"`
-		B wire.Present `json:"b"`
-		C wire.Present `json:"c"`
-	}
-	require.NoError(t, json.Unmarshal([]byte(`{"a":false,"b":null}`), &got))
-	assert.Equal(t, []wire.Present{true, false, false}, []wire.Present{got.A, got.B, got.C})
-}
