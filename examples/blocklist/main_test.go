@@ -1,13 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -144,35 +140,6 @@ func TestStoredPlan(t *testing.T) {
 	assert.Contains(t, stderr, "blocklist: /nonexistent/plan.json cannot be written: no such file or directory\nblocklist: name a file in")
 }
 
-// A plan replaces only a regular file. It would destroy a device or a link.
-func TestPlanReplacesNoLink(t *testing.T) {
-	srv, _ := service(t)
-	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
-	feed, old := file(t, "feed.txt", wanted), file(t, "old.json", "old")
-	folder := t.TempDir()
-	link, dangling := filepath.Join(folder, "link"), filepath.Join(folder, "dangling")
-	if os.Symlink(old, link) != nil || os.Symlink(filepath.Join(folder, "absent"), dangling) != nil {
-		t.Skip("there are no links here")
-	}
-	for _, target := range []string{link, dangling, folder} {
-		code, stdout, stderr := blocklist(t, "-save-plan", target, "blocklist", feed)
-		assert.Equal(t, program.Misuse, code)
-		assert.Contains(t, stderr, target+" is no regular file")
-		assert.Empty(t, stdout)
-	}
-	for _, target := range []string{link, dangling} {
-		_, err := os.Readlink(target)
-		require.NoError(t, err, "it is still a link")
-	}
-	assert.Empty(t, srv.Requests())
-
-	code, _, stderr := blocklist(t, "-save-plan", old, "blocklist", feed)
-	assert.Equal(t, 4, code, stderr)
-	text, err := os.ReadFile(old)
-	require.NoError(t, err)
-	assert.Contains(t, string(text), "203.0.113.9")
-}
-
 // -json prints the plan, and then the result.
 func TestJSON(t *testing.T) {
 	srv, list := service(t)
@@ -190,21 +157,6 @@ func TestJSON(t *testing.T) {
 	require.NoError(t, decoder.Decode(&result))
 	assert.Equal(t, [3]int{1, 1, 5}, [3]int{result.Added, result.Removed, result.Size})
 	assert.False(t, decoder.More())
-}
-
-// Only a terminal gets colours and progress. NO_COLOR switches colours off.
-func TestTerminal(t *testing.T) {
-	srv, _ := service(t)
-	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
-	name := file(t, "feed.txt", wanted)
-	terminal := program.Streams{OutTerminal: true, ErrTerminal: true}
-	_, stdout, stderr := with(t.Context(), terminal, "blocklist", name)
-	assert.Contains(t, stdout, "\n\x1b[32m+ 203.0.113.9\x1b[0m\n\x1b[31m- 198.51.100.0/24\x1b[0m\n")
-	assert.NotContains(t, stderr, "%")
-	t.Setenv("NO_COLOR", "1")
-	_, stdout, stderr = with(t.Context(), terminal, "-apply", "blocklist", name)
-	assert.NotContains(t, stdout, "\x1b")
-	assert.Contains(t, stderr, "adding [###############...............]  50 %")
 }
 
 // A change that fails after its first step is reported as done in part. One that fails at once is not.
@@ -246,16 +198,6 @@ func TestWait(t *testing.T) {
 	require.Error(t, interrupted.Err())
 }
 
-// full is a disk with room for that many writes.
-type full struct{ room int }
-
-func (f *full) Write(p []byte) (int, error) {
-	if f.room--; f.room < 0 {
-		return 0, errors.New("disk full")
-	}
-	return len(p), nil
-}
-
 // The feed - is standard input.
 func TestStandardInputIsAFeed(t *testing.T) {
 	srv, list := service(t)
@@ -270,51 +212,6 @@ func TestStandardInputIsAFeed(t *testing.T) {
 	code, _, stderr = blocklist(t, "-apply", "blocklist", "-")
 	assert.Equal(t, program.Failed, code)
 	assert.Contains(t, stderr, "-:1: the feed ends without an entry")
-}
-
-// With -wait, a run that ends early says that its tasks continue.
-func TestTasksThatAreLeft(t *testing.T) {
-	srv, _ := service(t)
-	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
-	srv.Fail(webdeliverytest.FaultRule{Path: "/tasks/*", Status: http.StatusForbidden})
-	code, stdout, stderr := blocklist(t, "-apply", "-wait", "-json", "blocklist", file(t, "feed.txt", wanted))
-	assert.Equal(t, program.Partly, code)
-	assert.Contains(t, stderr, "plan and apply again after the tasks have ended; -json prints their ids")
-	assert.Contains(t, stdout, `"tasks":["`)
-}
-
-// If the plan cannot be printed, nothing is changed. If the result cannot be printed, the list has changed.
-func TestNoRoomToPrint(t *testing.T) {
-	srv, list := service(t)
-	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
-	name := file(t, "feed.txt", wanted)
-	for _, format := range []string{"-json", "-json=false"} {
-		var stderr bytes.Buffer
-		err := run(t.Context(), []string{"-apply", format, "blocklist", name}, program.Streams{Out: &full{}, Err: &stderr})
-		assert.Equal(t, program.Failed, program.Code("blocklist", &stderr, err))
-		assert.Contains(t, stderr.String(), "disk full")
-		assert.Equal(t, held, srv.Entries(list))
-
-		err = run(t.Context(), []string{"-apply", format, "blocklist", name}, program.Streams{Out: &full{room: 1}, Err: &stderr})
-		assert.Equal(t, program.Partly, program.Code("blocklist", &stderr, err))
-		assert.NotEqual(t, held, srv.Entries(list))
-		srv.ChangeEntries(list, []string{"198.51.100.0/24"}, []string{"203.0.113.9"})
-	}
-}
-
-// The first line of a table may have names. A name may look like an entry: cc is a country.
-func TestTableNeedsColumn(t *testing.T) {
-	srv, _ := service(t)
-	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
-	list := srv.AddNetworkList(webdeliverytest.NetworkListSpec{Name: "countries", Type: webdelivery.ListTypeGEO})
-	name := file(t, "feed.csv", "cc,name\nAQ,Antarctica\n")
-	code, stdout, stderr := blocklist(t, "-apply", "countries", name)
-	assert.Equal(t, program.Misuse, code)
-	assert.Contains(t, stderr, "feed.csv:1: a table needs the name or the number of a column: set -column")
-	assert.Empty(t, stdout)
-	code, _, stderr = blocklist(t, "-apply", "-column", "cc", "countries", name)
-	assert.Equal(t, program.Done, code, stderr)
-	assert.Equal(t, []string{"AQ"}, srv.Entries(list))
 }
 
 // A feed of another type changes nothing. The error of a damaged feed names its lines.
@@ -385,26 +282,6 @@ func TestRemovalsAreGuarded(t *testing.T) {
 	srv.Fail(webdeliverytest.FaultRule{Status: http.StatusForbidden}) // a call that fails is another exit code
 	code, _, _ = blocklist(t, "-apply", "blocklist", few)
 	assert.Equal(t, program.Failed, code)
-}
-
-// A feed that ends inside its last line, because its connection ended, changes nothing.
-func TestACutFeedChangesNothing(t *testing.T) {
-	srv, list := service(t)
-	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
-	reply := "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n" + strings.Join(held, "\n") + "\n203.0.113.0/2"
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		connection, _, err := http.NewResponseController(w).Hijack()
-		if assert.NoError(t, err) {
-			_, _ = io.WriteString(connection, reply) // of 203.0.113.0/24
-			_ = connection.Close()
-		}
-	}))
-	defer server.Close()
-	code, stdout, stderr := blocklist(t, "-apply", "-widest-ipv4", "-1", "blocklist", server.URL)
-	assert.Equal(t, program.Failed, code)
-	assert.Contains(t, stderr, server.URL+":6: the response ends with its connection, in the middle of a line, and may be incomplete")
-	assert.Empty(t, stdout)
-	assert.Equal(t, held, srv.Entries(list))
 }
 
 // Flags limit what a feed may add. The error names the flag, the entry and its place.
@@ -519,21 +396,4 @@ func TestMisuse(t *testing.T) {
 		assert.Equal(t, "blocklist: open /nonexistent: no such file or directory\n", stderr)
 	}
 	assert.Empty(t, srv.Requests())
-}
-
-// Only the service gets its credentials.
-func TestFeedsGetNoCredentials(t *testing.T) {
-	srv, _ := service(t)
-	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
-	var seen []http.Header
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		seen = append(seen, r.Header)
-		_, _ = io.WriteString(w, wanted)
-	}))
-	defer server.Close()
-	code, _, stderr := blocklist(t, "blocklist", server.URL)
-	require.Equal(t, 4, code, stderr)
-	require.Len(t, seen, 1)
-	assert.Empty(t, seen[0].Get("Authorization")+seen[0].Get("Cookie"))
-	assert.NotEmpty(t, srv.Requests())
 }

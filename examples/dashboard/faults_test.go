@@ -38,20 +38,6 @@ func TestWrongPassword(t *testing.T) {
 	})
 }
 
-// If the password is changed while the dashboard runs, a page also costs one refused request.
-func TestPasswordIsChanged(t *testing.T) {
-	t.Parallel()
-	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, shown site) {
-		require.Zero(t, newPage(t.Context(), shown, url.Values{}).Missing)
-		before := len(srv.Requests())
-		srv.Fail(webdeliverytest.FaultRule{Path: "/**", Status: http.StatusUnauthorized, Delay: 100 * time.Millisecond})
-		p := newPage(t.Context(), shown, url.Values{})
-		assert.Equal(t, 16, p.Missing)
-		assert.Len(t, p.Faults, 1)
-		assert.Len(t, srv.Requests(), before+1)
-	})
-}
-
 // A 401 in the middle of a page ends its other queries.
 func TestQueriesStopAtTheFirst401(t *testing.T) {
 	t.Parallel()
@@ -66,24 +52,6 @@ func TestQueriesStopAtTheFirst401(t *testing.T) {
 		require.Len(t, p.Faults, 1)
 		require.ErrorIs(t, p.Faults[0].Err, webdelivery.ErrUnauthorized)
 		assert.Less(t, len(srv.Requests()), 2+7, "two for requests, and at most seven when six run at a time")
-	})
-}
-
-// If the first query takes long, the others start after a second.
-func TestSlowFirstQuery(t *testing.T) {
-	t.Parallel()
-	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, shown site) {
-		srv.AddEvents(block)
-		_, err := shown.Stats.Events.Dimensions(t.Context()) // otherwise all calls wait for the client's first response
-		require.NoError(t, err)
-		before := len(srv.Requests())
-		srv.Fail(webdeliverytest.FaultRule{Path: "/stats/security/request/trends/data", Delay: time.Hour})
-		began := time.Now()
-		p := newPage(t.Context(), shown, url.Values{})
-		assert.Equal(t, 15*time.Second, time.Since(began))
-		assert.Equal(t, 1, p.Missing)
-		assert.Equal(t, "The service did not respond within 15 seconds", p.Faults[0].Summary)
-		assert.Equal(t, time.Second, srv.Requests()[before+1].Time.Sub(began))
 	})
 }
 

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -72,55 +71,6 @@ func TestReport(t *testing.T) { //nolint:paralleltest // the environment is the 
 	assert.Contains(t, stderr, "dashboard: "+filepath.Join(name, "below")+" cannot be written: not a directory\ndashboard: name a file in a folder that exists")
 }
 
-// A new file replaces the old one when it is complete. Only its owner can read it, even if others could read the old
-// one.
-func TestFileIsReplaced(t *testing.T) { //nolint:paralleltest // the environment is the process's
-	programtest.NoService(t)
-	folder := t.TempDir()
-	name := filepath.Join(folder, "report.html")
-	require.NoError(t, os.WriteFile(name, []byte("old"), 0o600))
-	require.NoError(t, os.Chmod(name, 0o644)) // whatever the umask is
-	old, err := os.Open(name)
-	require.NoError(t, err)
-	defer old.Close()
-	code, _, stderr := call(t, "-o", name, "-since", "1h")
-	require.Equal(t, program.Done, code, stderr)
-	there, err := os.Lstat(name)
-	require.NoError(t, err)
-	assert.Equal(t, os.FileMode(0o600), there.Mode())
-	text, err := io.ReadAll(old)
-	require.NoError(t, err)
-	assert.Equal(t, "old", string(text))
-	entries, err := os.ReadDir(folder)
-	require.NoError(t, err)
-	assert.Len(t, entries, 1, "report.html")
-}
-
-// The program does not replace what is not a regular file: a device would be lost.
-func TestNoRegularFile(t *testing.T) {
-	programtest.NoService(t)
-	t.Chdir(t.TempDir())
-	programtest.Fifo(t, "fifo")
-	require.NoError(t, os.Mkdir("folder", 0o700))
-	require.NoError(t, os.WriteFile("file", []byte("old"), 0o600))
-	require.NoError(t, os.Symlink("file", "link"))
-	require.NoError(t, os.Symlink("nothing", "dangling"))
-	for _, name := range []string{"fifo", "folder", "link", "dangling"} {
-		before, err := os.Lstat(name)
-		require.NoError(t, err)
-		code, _, stderr := call(t, "-o", name, "-since", "1h")
-		assert.Equal(t, program.Misuse, code, name)
-		assert.Contains(t, stderr, "-o: "+name+" exists and is not a regular file")
-		after, err := os.Lstat(name)
-		require.NoError(t, err)
-		assert.Equal(t, before.Mode(), after.Mode())
-	}
-	require.NoError(t, os.Mkdir("-", 0o700))
-	code, stdout, _ := call(t, "-o", "-", "-since", "1h")
-	assert.Equal(t, program.Done, code)
-	assert.Contains(t, stdout, "</html>", "- is never a file")
-}
-
 // A report that misses parts is written, and the exit code says so. A report without any part is not written.
 func TestReportsThatLackParts(t *testing.T) {
 	t.Parallel()
@@ -175,19 +125,6 @@ func TestNextStepOfAReport(t *testing.T) {
 			})
 		})
 	}
-}
-
-// A port that is taken is named as the user typed it.
-func TestPortIsTaken(t *testing.T) { //nolint:paralleltest // the environment is the process's
-	programtest.NoService(t)
-	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer taken.Close()
-	code, stdout, stderr := call(t, "-listen", taken.Addr().String())
-	assert.Equal(t, program.Failed, code)
-	assert.Empty(t, stdout)
-	assert.Contains(t, stderr, "dashboard: -listen "+taken.Addr().String()+": ")
-	assert.Contains(t, stderr, "address already in use\ndashboard: use another -listen: 127.0.0.1:0 takes a free port\n")
 }
 
 // The program prints where it serves, and an interrupt ends it without an error.

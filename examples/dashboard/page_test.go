@@ -105,48 +105,6 @@ func TestPageShowsWhatHappened(t *testing.T) {
 	})
 }
 
-// The page depends on no word of the service. With any words, each part shows its events, and each line has a colour
-// of its own. Words of the same meaning look the same in both vocabularies.
-func TestVocabularies(t *testing.T) {
-	t.Parallel()
-	type words struct{ waf, shaping, block, warn, high, low string }
-	for name, tc := range map[string]struct {
-		words
-		actions []string
-	}{
-		"document": {words{"WAF", webdeliverytest.EventTypeBlockIP, "BLOCK", "WARN", "CRITICAL", "NOTICE"}, []string{"c3", "c2"}},
-		"portal":   {words{"WAF", "Rate Limit", "Block", "Warn", "High", "Info"}, []string{"c3", "c2"}},
-		"unknown":  {words{"Bots", "Rate Limit", "Tarpit", "<b>Challenge", "P1", "__f__"}, []string{"c1", "c4"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, shown site) {
-				high, low, shaped := block, warn, limited
-				high.Type, high.Action, high.Severity = tc.waf, tc.block, tc.high
-				low.Type, low.Action, low.Severity = tc.waf, tc.warn, tc.low
-				shaped.Type, shaped.Action, shaped.Severity = tc.shaping, tc.block, tc.low
-				srv.AddEvents(high, high, low, shaped)
-				p := newPage(t.Context(), shown, url.Values{"since": {"6h"}})
-				require.Zero(t, p.Missing)
-				assert.Equal(t, []int64{4, 3, 1}, []int64{p.Requests.Total, p.Sections[0].Trend.Total, p.Sections[1].Trend.Total})
-				var colours []string
-				for _, line := range p.Requests.Chart.Lines {
-					colours = append(colours, line.Style.Colour)
-				}
-				assert.Equal(t, tc.actions, colours)
-				assert.Equal(t, tc.block, p.Requests.Groups[0].Name)
-
-				body := get(shown, "since=6h").Body.String()
-				assert.Equal(t, 4+1, strings.Count(body, "<tr>"), "events, and their heading")
-				for i, action := range []string{tc.block, tc.warn} {
-					assert.Regexp(t, `<i data-colour="`+tc.actions[i]+`"></i><a href="[^"]*">`+html.EscapeString(action)+`</a>`, body)
-				}
-				assert.Regexp(t, `Top action</h2>\s+<p class="big" title="`+tc.block+`">`+tc.block+`</p>\s+<p class="note">75.0 % of requests</p>`, body)
-			})
-		})
-	}
-}
-
 // A line has a point for each bucket of the time range: 5 minutes, hours or days. A last bucket that is not over is
 // left out: the line would fall. The tile has all hits.
 func TestLines(t *testing.T) {
@@ -315,34 +273,6 @@ func TestPickers(t *testing.T) {
 		assert.Contains(t, body, "Missing: Web application firewall: Countries.", "the options are not a part of the page")
 		assert.Equal(t, []string{"any"}, options(get(shown, "since=1h").Body.String(), "country"))
 	})
-}
-
-// If a group comes between the two requests for all rows, it is in the page. If it comes later, the page is complete
-// without it.
-func TestGroupsComeMeanwhile(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		actions []string // the first comes between the two requests, the next after them
-		groups  int
-		options int // the options are read later
-	}{
-		"between":           {[]string{"ALLOW"}, 2, 2},
-		"between and later": {[]string{"ALLOW", "BLOCK"}, 2, 3},
-	} {
-		inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, shown site) {
-			srv.Fail(webdeliverytest.FaultRule{Path: "/stats/security/request/trends/data", Delay: 100 * time.Millisecond})
-			srv.AddEvents(webdeliverytest.Event{Time: noon.Add(-time.Second)}) // of no action
-			for i, action := range c.actions {
-				srv.AddEvents(webdeliverytest.Event{Time: noon.Add(time.Duration(150+200*i) * time.Millisecond), Action: action})
-			}
-			p := newPage(t.Context(), shown, url.Values{"since": {"1h"}})
-			assert.Empty(t, p.Faults, name)
-			assert.Equal(t, "Requests", p.Requests.Title, name)
-			assert.EqualValues(t, c.groups, p.Requests.Total, name)
-			assert.Len(t, p.Options[webdelivery.DimEventAction].Groups, c.options, name)
-			assert.Equal(t, 2*2, srv.Count(http.MethodGet, "/stats/security/request/trends/data"), "%s: for the lines and for the picker", name)
-		})
-	}
 }
 
 // hostile are texts that could end a string, an element or a script, or that ECharts could take for markup.

@@ -17,13 +17,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/examples/internal/program"
 	"github.com/webdelivery/webdelivery-go/examples/internal/program/programtest"
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
@@ -298,38 +295,6 @@ func TestFaultsAndLimits(t *testing.T) {
 	assert.Contains(t, body, `"total_results":0`)
 }
 
-// The emulator rejects a purge above the rate as the dialect says, and counts it with -count-refused.
-func TestTooFast(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		args   []string
-		status int
-		after  string
-	}{
-		"default":     {nil, 503, ""},
-		"429":         {[]string{"-config", write(t, `{"dialect": {"too_fast": "429-retry-after"}}`)}, 429, "1"},
-		"and counted": {[]string{"-count-refused", "-config", write(t, `{"dialect": {"TooFast": "503-retry-after"}}`)}, 503, "1"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			e := start(t, append(tc.args, "-purge-rate", "1")...)
-			for {
-				r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, e.url+"/acme/v1/cache/purge", nil)
-				require.NoError(t, err)
-				r.SetBasicAuth("alice", "correct-horse-battery")
-				resp, err := http.DefaultTransport.RoundTrip(r)
-				require.NoError(t, err)
-				require.NoError(t, resp.Body.Close())
-				if resp.StatusCode != http.StatusBadRequest { // that of a body that is missing
-					assert.Equal(t, tc.status, resp.StatusCode)
-					assert.Equal(t, tc.after, resp.Header.Get("Retry-After"))
-					return
-				}
-			}
-		})
-	}
-}
-
 // An error names what is wrong, and has the exit code that -help lists. Nothing is started.
 func TestUsedWrongly(t *testing.T) {
 	t.Parallel()
@@ -374,27 +339,6 @@ func TestUsedWrongly(t *testing.T) {
 	}
 }
 
-// All tasks end within 5 seconds, so quickstart can wait for the one that runs.
-func TestTasksEnd(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := webdeliverytest.NewServer(t, webdeliverytest.InMemory())
-		fill(srv)
-		running := func() (ids []string) {
-			for task, err := range srv.Client(t).Tasks.All(t.Context(), webdelivery.TaskListOptions{}) {
-				require.NoError(t, err)
-				if !task.Complete {
-					ids = append(ids, task.ID)
-				}
-			}
-			return ids
-		}
-		assert.Len(t, running(), 1)
-		time.Sleep(5 * time.Second)
-		assert.Empty(t, running())
-	})
-}
-
 // The export lines make the other programs work with the emulator. The file of -env is there while it runs.
 func TestExports(t *testing.T) {
 	t.Parallel()
@@ -418,27 +362,6 @@ func TestExports(t *testing.T) {
 	err = run(t.Context(), []string{"-listen", "192.0.2.1:1", "-env", file}, program.Streams{Out: io.Discard, Err: io.Discard})
 	require.Error(t, err)
 	assert.NoFileExists(t, file)
-}
-
-// An emulator on all addresses is exported with one that programs accept without TLS.
-func TestExportsOfAllAddresses(t *testing.T) {
-	t.Parallel()
-	e := start(t, "-listen", "0.0.0.0:0")
-	assert.Regexp(t, `^export WEBDELIVERY_BASE_URL='http://127\.0\.0\.1:\d+'$`, e.exports[0])
-}
-
-// A program of the examples works with the exported variables alone.
-func TestAClientOfTheExports(t *testing.T) { //nolint:paralleltest // the environment is the process's
-	e := start(t)
-	for _, line := range e.exports {
-		name, value, _ := strings.Cut(strings.TrimPrefix(line, "export "), "=")
-		t.Setenv(name, strings.Trim(value, "'"))
-	}
-	service, err := program.Connect(io.Discard, nil, nil, nil)
-	require.NoError(t, err)
-	defer service.Close()
-	_, err = service.Client.Tasks.Get(t.Context(), "task-1")
-	require.NoError(t, err)
 }
 
 // The help lists every member of a fault and of the dialect, and every value that it lists is accepted.
@@ -477,16 +400,5 @@ func TestTheHelpHasTheFormat(t *testing.T) {
 			require.NoError(t, err, "%s: %s", name, value)
 			srv.Close()
 		}
-	}
-}
-
-// Only an address of the machine itself causes no warning.
-func TestIsLoopback(t *testing.T) {
-	t.Parallel()
-	for host, want := range map[string]bool{
-		"127.0.0.1": true, "127.9.9.9": true, "::1": true, "localhost": true,
-		"": false, "0.0.0.0": false, "::": false, "192.0.2.1": false, "example.com": false,
-	} {
-		assert.Equal(t, want, isLoopback(host), host)
 	}
 }

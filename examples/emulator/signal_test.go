@@ -5,7 +5,6 @@ package main
 import (
 	"bufio"
 	"os"
-	"path/filepath"
 	"syscall"
 	"testing"
 
@@ -37,27 +36,6 @@ func TestSignals(t *testing.T) {
 			assert.Equal(t, "Stopped.", last)
 			code, _, stderr := p.End(t)
 			assert.Equal(t, program.Done, code, stderr)
-		})
-	}
-}
-
-// A signal also stops the emulator while it waits for a process that opens or writes the file of -config.
-func TestSignalsBeforeItServes(t *testing.T) {
-	t.Parallel()
-	for name, fed := range map[string]bool{"nobody opens": false, "nobody writes": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			fifo := filepath.Join(t.TempDir(), "fifo")
-			programtest.Fifo(t, fifo)
-			p := programtest.Start(t, nil, "-config", fifo)
-			if fed {
-				programtest.Feed(t, fifo)
-			}
-			p.Signal(t, syscall.SIGINT)
-			code, stdout, stderr := p.End(t)
-			assert.Equal(t, program.Failed, code)
-			assert.Contains(t, stderr, fifo+": interrupt signal received")
-			assert.Empty(t, stdout)
 		})
 	}
 }

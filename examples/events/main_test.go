@@ -248,47 +248,6 @@ func TestBrokenStdout(t *testing.T) {
 	}
 }
 
-// An export to stdout survives a broken response, and has each row once.
-func TestStdoutSurvivesBreaks(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, events, func(t *testing.T, srv *webdeliverytest.Server) {
-		var whole, broken bytes.Buffer
-		require.NoError(t, export1(t.Context(), t, srv, program.Streams{Out: &whole, Err: io.Discard}))
-		srv.Fail(webdeliverytest.FaultRule{Path: dataPath, Skip: 2, Count: 1, Cut: webdeliverytest.CutChunked})
-		require.NoError(t, export1(t.Context(), t, srv, program.Streams{Out: &broken, Err: io.Discard}))
-		assert.Equal(t, whole.String(), broken.String())
-	})
-}
-
-// An incomplete Parquet file cannot be read as a complete one.
-func TestBrokenParquet(t *testing.T) {
-	t.Parallel()
-	srv := service(t, events...)
-	srv.Fail(webdeliverytest.FaultRule{Path: dataPath, Skip: 1, Status: http.StatusForbidden})
-	set, err := parse([]string{"-since", "1h", "-o", "none.parquet"}, program.Streams{Err: io.Discard}, noon.Add(time.Hour))
-	require.NoError(t, err)
-	set.file = ""
-	var out bytes.Buffer
-	require.ErrorContains(t, export(t.Context(), srv.Client(t), set, program.Streams{Out: &out, Err: io.Discard}), "of 3 events: ")
-	_, err = file.NewParquetReader(bytes.NewReader(out.Bytes()))
-	require.Error(t, err)
-}
-
-// If the output fails, the error gives no number of events, because it is unknown.
-func TestStdoutBreaks(t *testing.T) {
-	t.Parallel()
-	for _, format := range []string{"csv", "ndjson"} {
-		srv := service(t, events...)
-		srv.Fail(webdeliverytest.FaultRule{Path: dataPath, Skip: 2, Count: 1, Cut: webdeliverytest.CutChunked})
-		srv.Fail(webdeliverytest.FaultRule{Path: dataPath, Skip: 2, Status: http.StatusForbidden})
-		reader, writer := io.Pipe()
-		require.NoError(t, reader.Close())
-		err := export1(t.Context(), t, srv, program.Streams{Out: writer, Err: io.Discard}, "-format", format)
-		require.Error(t, err)
-		assert.NotContains(t, err.Error(), "of 3 events")
-	}
-}
-
 // A time range that begins at or after its end is wrong usage. The error names the flags that were given.
 func TestTimeRange(t *testing.T) {
 	t.Parallel()
@@ -314,24 +273,6 @@ func TestTimeRange(t *testing.T) {
 		require.EqualError(t, err, tt.want)
 		assert.Equal(t, program.Misuse, program.Code("events", io.Discard, err))
 	}
-}
-
-// A name of anything but a regular file is refused. A new file would replace a link instead of its target.
-func TestNoRegularFile(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	path := func(name string) string { return filepath.Join(dir, name) }
-	require.NoError(t, os.WriteFile(path("file.csv"), nil, 0o600))
-	require.NoError(t, os.Symlink("file.csv", path("link.csv")))
-	require.NoError(t, os.Symlink("none.csv", path("nowhere.csv")))
-	programtest.Fifo(t, path("pipe.csv"))
-	for _, name := range []string{path("link.csv"), path("nowhere.csv"), path("pipe.csv"), dir} {
-		_, err := parse([]string{"-format", "csv", "-o", name}, program.Streams{Err: io.Discard}, noon)
-		assert.ErrorContains(t, err, name+" is no regular file; if it is a link, name its target")
-		assert.Equal(t, program.Misuse, program.Code("events", io.Discard, err))
-	}
-	_, err := parse([]string{"-o", path("file.csv")}, program.Streams{Err: io.Discard}, noon)
-	require.NoError(t, err)
 }
 
 // ^C while events arrive leaves the files for -resume.

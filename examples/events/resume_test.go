@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -137,30 +136,6 @@ func TestTextGoesOn(t *testing.T) {
 	}
 }
 
-// An export may end early more than once, also before its first row.
-func TestGoesOnAgainAndAgain(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, many, func(t *testing.T, srv *webdeliverytest.Server) {
-		whole, file := filepath.Join(t.TempDir(), "whole.csv"), filepath.Join(t.TempDir(), "events.csv")
-		filter := []string{"-filter", "rule_id!=rule-7;client_asn==64496"}
-		require.NoError(t, start(t.Context(), srv, t, io.Discard, flagsOfMany(whole, filter...)...))
-		want, err := os.ReadFile(whole)
-		require.NoError(t, err)
-
-		remove := srv.Fail(webdeliverytest.FaultRule{Path: dataPath, Skip: 1, Status: http.StatusForbidden})
-		require.ErrorContains(t, start(t.Context(), srv, t, io.Discard, flagsOfMany(file, filter...)...), "after 0 of 297 events")
-		remove()
-		args, before := []string{"-resume", file}, int64(0)
-		for range 2 {
-			now := endEarly(t, srv, "refused", file, args...).Cursor.Count()
-			assert.Greater(t, now, before)
-			before = now
-		}
-		require.NoError(t, start(t.Context(), srv, t, io.Discard, args...))
-		assertOnly(t, file, string(want))
-	})
-}
-
 // After kill -9, the saved rows stay, and the export continues there.
 func TestKilled(t *testing.T) { //nolint:paralleltest // the environment is that of all tests
 	for _, format := range []string{"csv", "ndjson", "parquet"} {
@@ -243,61 +218,6 @@ func TestKilledAtTheEnd(t *testing.T) {
 	}
 }
 
-// The state says that all rows are there before the file is renamed.
-func TestDoneIsStoredFirst(t *testing.T) {
-	t.Parallel()
-	for format, limit := range map[string]string{"csv": "20", "ndjson": "20", "parquet": "51"} {
-		srv := service(t, many...)
-		file := filepath.Join(t.TempDir(), "events."+format)
-		args := flagsOfMany(file, "-limit", limit)
-		set, err := parse(args, program.Streams{Err: io.Discard}, noon.Add(time.Hour))
-		require.NoError(t, err)
-		set.pace = often
-		inTheWay := filepath.Join(file, "in the way")
-		require.NoError(t, os.MkdirAll(inTheWay, 0o700)) // came after the flags were read
-		require.ErrorContains(t, export(t.Context(), srv.Client(t), set, program.Streams{Err: io.Discard}), "; continue with: events -resume "+file)
-		require.NoError(t, os.RemoveAll(file))
-
-		srv.Fail(webdeliverytest.FaultRule{Status: http.StatusForbidden})
-		var told bytes.Buffer
-		require.NoError(t, start(t.Context(), srv, t, &told, "-resume", file))
-		assert.NoFileExists(t, cursorOf(file))
-		if format == "parquet" {
-			assert.Len(t, rowsOf(t, partsOf(t, file)...), 51)
-			assert.Contains(t, told.String(), "has 2 parts")
-		} else {
-			assert.FileExists(t, file)
-		}
-	}
-}
-
-// If an export has all its rows, -resume reads none.
-func TestNothingMoreIsNeeded(t *testing.T) {
-	t.Parallel()
-	for _, format := range []string{"csv", "ndjson", "parquet"} {
-		t.Run(format, func(t *testing.T) {
-			t.Parallel()
-			inFakeTime(t, many, func(t *testing.T, srv *webdeliverytest.Server) {
-				file := filepath.Join(t.TempDir(), "events."+format)
-				s := endEarly(t, srv, "refused", file, flagsOfMany(file)...)
-				s.Query.Limit = int(s.Cursor.Count())
-				require.NoError(t, s.write(file))
-				if format == "parquet" { // what a kill has left has no place among the parts
-					require.NoError(t, os.WriteFile(partOf(file, s.Parts+1), nil, 0o600))
-					require.NoError(t, start(t.Context(), srv, t, io.Discard, "-resume", file))
-					assert.Len(t, partsOf(t, file), s.Parts)
-					assert.Len(t, rowsOf(t, partsOf(t, file)...), s.Query.Limit)
-					return
-				}
-				want, err := os.ReadFile(partialOf(file))
-				require.NoError(t, err)
-				require.NoError(t, start(t.Context(), srv, t, io.Discard, "-resume", file))
-				assertOnly(t, file, string(want))
-			})
-		})
-	}
-}
-
 // rowsOfAny returns the content of files of any format.
 func rowsOfAny(t *testing.T, files ...string) (rows []string) {
 	t.Helper()
@@ -363,21 +283,5 @@ func TestSavesByTime(t *testing.T) {
 		s, err := readState(file)
 		require.NoError(t, err)
 		assert.EqualValues(t, 42, s.Cursor.Count())
-	})
-}
-
-// After -resume, the progress bar begins with the rows that are written already.
-func TestProgressGoesOn(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, many, func(t *testing.T, srv *webdeliverytest.Server) {
-		file := filepath.Join(t.TempDir(), "events.csv")
-		rows := endEarly(t, srv, "refused", file, flagsOfMany(file)...).Cursor.Count()
-		set, err := parse([]string{"-resume", file}, program.Streams{Err: io.Discard}, noon.Add(time.Hour))
-		require.NoError(t, err)
-		var told bytes.Buffer
-		require.NoError(t, export(t.Context(), srv.Client(t), set, program.Streams{Err: &told, ErrTerminal: true}))
-		assert.NotContains(t, told.String(), "(0/300)")
-		assert.Contains(t, told.String(), fmt.Sprintf("(%d/300)", rows))
-		assert.Contains(t, told.String(), "(300/300)")
 	})
 }

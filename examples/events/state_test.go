@@ -117,21 +117,6 @@ func TestResumeStandsAlone(t *testing.T) {
 	assert.Contains(t, told.String(), "earlier ones are missing")
 }
 
-// After -resume, the rows have the columns of the header.
-func TestColumnsOfResume(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, many, func(t *testing.T, srv *webdeliverytest.Server) {
-		file := filepath.Join(t.TempDir(), "events.ndjson")
-		before := endEarly(t, srv, "refused", file, flagsOfMany(file)...)
-		srv.Fail(webdeliverytest.FaultRule{Path: dataPath, Count: 1, Body: `{"columns":[{"name":"event_timestamp_ms"}],"rows":[],"total_results":0}`})
-		require.ErrorContains(t, start(t.Context(), srv, t, io.Discard, "-resume", file), `the response has no column "rule_id"`)
-		after, err := readState(file)
-		require.NoError(t, err)
-		assert.Equal(t, before, after)
-		require.NoError(t, start(t.Context(), srv, t, io.Discard, "-resume", file))
-	})
-}
-
 // The cursor is never ahead of the rows on disk. This holds after a failed write or save, and for a row that was read
 // and not written.
 func TestTheCursorIsNeverAhead(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -267,30 +266,6 @@ func TestNobodyReadsOnInVain(t *testing.T) {
 	}
 }
 
-// If the service or the SDK refuses a URI, the program continues with the others.
-func TestRefusedURIsEndNothing(t *testing.T) {
-	t.Parallel()
-	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, purge func(context.Context, string, ...string) outcome) {
-		refused := "https://www.example.org/not-ours\nhttps://www.example.com/b#c\n"
-		got := purge(t.Context(), strings.Repeat(refused, callers)+"https://www.example.com/a")
-		assert.Equal(t, program.Partly, got.code)
-		assert.NotContains(t, got.err, "not all was read")
-		assert.Equal(t, [][]string{{"https://www.example.com/a"}}, sent(srv))
-	})
-}
-
-// A wait for an unknown transaction fails, and its status stays UNKNOWN.
-func TestUnknownTransaction(t *testing.T) {
-	t.Parallel()
-	inMemory(t, func(t *testing.T, _ *webdeliverytest.Server, purge func(context.Context, string, ...string) outcome) {
-		got := purge(t.Context(), "", "-resume", "17")
-		assert.Equal(t, program.Failed, got.code)
-		assert.Equal(t, "17 UNKNOWN\n", got.out)
-		assert.Contains(t, got.err, "404 Not Found")
-		assert.NotContains(t, got.err, "to wait again")
-	})
-}
-
 // ^C during a wait prints how to continue, and that command works.
 func TestInterruptedWait(t *testing.T) {
 	t.Parallel()
@@ -357,95 +332,6 @@ func TestPollsThatFail(t *testing.T) {
 		assert.Equal(t, program.Done, got.code)
 		assert.Contains(t, got.err, "  0 % of the caches; polling again after: webdelivery: GET ")
 		assert.NotContains(t, got.err, "polls fail")
-	})
-}
-
-// ^C ends a read of an empty pipe.
-func TestInterruptedRead(t *testing.T) {
-	t.Parallel()
-	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, _ func(context.Context, string, ...string) outcome) {
-		pipe, more := io.Pipe()
-		ctx, interrupt := context.WithCancel(t.Context())
-		go func() {
-			_, err := io.WriteString(more, "https://www.example.com/a\n")
-			assert.NoError(t, err)
-			synctest.Wait()
-			interrupt()
-		}()
-		got := finish(func(s program.Streams) error {
-			s.In = pipe
-			j, err := parse(ctx, nil, s)
-			require.NoError(t, err)
-			return j.run(ctx, srv.Client(t))
-		})
-		require.NoError(t, pipe.Close()) // ends the read in the background, as the end of the process does
-		assert.Equal(t, program.Failed, got.code)
-		assert.Contains(t, got.err, `purge: "https://www.example.com/a": not applied: context canceled`)
-		assert.Contains(t, got.err, "purge: not all was read: context canceled")
-		assert.Empty(t, srv.Purged())
-	})
-}
-
-// A terminal shows a progress bar, which is removed at the end.
-func TestProgressBar(t *testing.T) {
-	t.Parallel()
-	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, _ func(context.Context, string, ...string) outcome) {
-		got := waitOnTerminal(t, srv)
-		assert.Equal(t, program.Done, got.code)
-		assert.Contains(t, got.err, "] 100 % of the caches\x1b[K")
-		assert.True(t, strings.HasSuffix(got.err, "\r\x1b[K"))
-	})
-}
-
-// A terminal shows a wait of more than 2 s, with its length so far. It does not show a shorter one.
-func TestALongWaitIsSeen(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
-		after      string // how long the service asks to wait
-		seen       []string
-		isNotThere string
-	}{
-		"2 s":  {"2", nil, "waiting"},
-		"10 s": {"10", []string{"\r0 URIs accepted; waiting 3 s for a permit or a response\x1b[K", "waiting 9 s"}, "waiting 2 s"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, _ func(context.Context, string, ...string) outcome) {
-				srv.Fail(webdeliverytest.FaultRule{Path: "/cache/purge", Count: 1, Status: http.StatusServiceUnavailable, Header: http.Header{"Retry-After": {tt.after}}})
-				got := finish(func(s program.Streams) error {
-					s.ErrTerminal = true
-					j, err := parse(t.Context(), []string{"https://www.example.com/a"}, s)
-					require.NoError(t, err)
-					return j.run(t.Context(), srv.Client(t))
-				})
-				assert.Equal(t, program.Done, got.code)
-				for _, text := range tt.seen {
-					assert.Contains(t, got.err, text)
-				}
-				assert.NotContains(t, got.err, tt.isNotThere)
-			})
-		})
-	}
-}
-
-// While the program waits for its input, it does not show a wait for the service.
-func TestAWaitForInputIsNotShown(t *testing.T) {
-	t.Parallel()
-	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, _ func(context.Context, string, ...string) outcome) {
-		pipe, more := io.Pipe()
-		go func() {
-			time.Sleep(10 * time.Second)
-			_, err := io.WriteString(more, "https://www.example.com/a\n")
-			assert.NoError(t, err)
-			assert.NoError(t, more.Close())
-		}()
-		got := finish(func(s program.Streams) error {
-			s.In, s.ErrTerminal = pipe, true
-			j, err := parse(t.Context(), nil, s)
-			require.NoError(t, err)
-			return j.run(t.Context(), srv.Client(t))
-		})
-		assert.Equal(t, outcome{program.Done, fmt.Sprintf("%d SUBMITTED\n", srv.Purged()[0].TransactionID), "\r\x1b[K"}, got)
 	})
 }
 

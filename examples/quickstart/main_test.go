@@ -1,20 +1,12 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"fmt"
-	"io"
-	"net/http"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
-	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/examples/internal/program"
 	"github.com/webdelivery/webdelivery-go/examples/internal/program/programtest"
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
@@ -48,67 +40,6 @@ func TestQuickstartOnItsOwn(t *testing.T) { //nolint:paralleltest // the environ
 	} {
 		assert.Contains(t, stdout, line)
 	}
-}
-
-// The program does not wait for a task that runs for an hour. This is no failure.
-func TestALongTask(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		service := webdeliverytest.NewServer(t, webdeliverytest.InMemory())
-		service.AddTask(webdeliverytest.TaskSpec{ID: "task-1", Operation: "export-logs", Duration: time.Hour})
-		var out bytes.Buffer
-		began := time.Now()
-		require.NoError(t, watchTasks(t.Context(), &out, service.Client(t), 5*time.Second))
-		assert.Equal(t, 5*time.Second, time.Since(began))
-		assert.Contains(t, out.String(), "Task task-1 has not ended after 5s, and continues. To wait up to an hour: quickstart -timeout 1h\n")
-	})
-}
-
-// ^C during a wait prints how to wait again.
-func TestInterruptedWait(t *testing.T) {
-	t.Parallel()
-	for step, tt := range map[string]struct {
-		path string
-		wait func(ctx context.Context, client *webdelivery.Client) error
-	}{
-		"quickstart: the purge continues; to wait again: purge -resume ": {"/transactions/*", func(ctx context.Context, client *webdelivery.Client) error {
-			return purge(ctx, io.Discard, client, "https://www.example.com/a")
-		}},
-		"quickstart: task task-1 continues; to wait longer: quickstart -timeout 1h\n": {"/tasks/task-1", func(ctx context.Context, client *webdelivery.Client) error {
-			return watchTasks(ctx, io.Discard, client, time.Hour)
-		}},
-	} {
-		t.Run(tt.path, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				service := webdeliverytest.NewServer(t, webdeliverytest.InMemory())
-				service.AddTask(webdeliverytest.TaskSpec{ID: "task-1", Operation: "export-logs", Duration: time.Minute})
-				ctx, interrupt := context.WithCancel(t.Context())
-				service.Fail(webdeliverytest.FaultRule{Path: tt.path, Handler: func(_ http.ResponseWriter, r *http.Request) {
-					interrupt()
-					<-r.Context().Done()
-				}})
-				var told bytes.Buffer
-				assert.Equal(t, program.Failed, program.Code("quickstart", &told, tt.wait(ctx, service.Client(t))))
-				assert.Contains(t, told.String(), "\n"+step)
-			})
-		})
-	}
-}
-
-// The program shows a failed poll, and continues to wait.
-func TestAPollThatFails(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		service := webdeliverytest.NewServer(t, webdeliverytest.InMemory())
-		service.AddTask(webdeliverytest.TaskSpec{ID: "task-1", Operation: "export-logs", Duration: time.Minute})
-		service.Fail(webdeliverytest.FaultRule{Path: "/tasks/task-1", Skip: 1, Count: 4, Status: http.StatusServiceUnavailable})
-		var out bytes.Buffer
-		require.NoError(t, watchTasks(t.Context(), &out, service.Client(t), time.Hour))
-		assert.Contains(t, out.String(), "503 Service Unavailable")
-		assert.Contains(t, out.String(), "; polling again\n")
-		assert.Contains(t, out.String(), "Task task-1 is done: COMPLETE.\n")
-	})
 }
 
 // If the environment is set, it uses that service, and shows ten of its tasks. If the service rejects the purge, the

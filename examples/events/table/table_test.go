@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
-	"iter"
 	"math"
 	"net/netip"
 	"os"
@@ -241,65 +240,6 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// After Flush, CSV and NDJSON have complete rows, and Parquet has no end, so it is no valid file.
-func TestFlush(t *testing.T) {
-	t.Parallel()
-	for format, want := range map[string]string{
-		"csv": "client_asn\r\n1\r\n", "ndjson": `{"client_asn":1}` + "\n", "parquet": "",
-	} {
-		srv := webdeliverytest.NewServer(t)
-		srv.Fail(webdeliverytest.FaultRule{Body: `{"columns":[{"name":"client_asn"}],"rows":[[1]],"total_results":1}`})
-		query := webdelivery.EventsQuery{Dimensions: []string{"client_asn"}, Start: noon, End: noon.Add(time.Hour)}
-		var out bytes.Buffer
-		w, err := table.Formats[format](&out, all(query.Dimensions...), false)
-		require.NoError(t, err)
-		for row, err := range srv.Client(t).Stats.Events.All(t.Context(), query) {
-			require.NoError(t, err)
-			require.NoError(t, w.Write(row))
-		}
-		require.NoError(t, w.Flush())
-		if format != "parquet" {
-			assert.Equal(t, want, out.String())
-			continue
-		}
-		_, err = file.NewParquetReader(bytes.NewReader(out.Bytes()))
-		assert.Error(t, err)
-	}
-}
-
-func TestNamesOfColumns(t *testing.T) {
-	t.Parallel()
-	var out bytes.Buffer
-	w, err := table.Formats["csv"](&out, all("a,b", `c"`), false)
-	require.NoError(t, err)
-	require.NoError(t, w.Close())
-	assert.Equal(t, `"a,b","c"""`+"\r\n", out.String())
-	_, err = table.Formats["parquet"](&out, all("a,b"), false)
-	require.ErrorContains(t, err, `column "a,b" cannot be written`)
-}
-
-// If a table is begun, the writer writes only rows: two writers together write the same as one.
-func TestBegunTables(t *testing.T) {
-	t.Parallel()
-	end := time.Now()
-	client := webdeliverytest.NewServer(t, webdeliverytest.WithEvents(20, 1, time.Time{})).Client(t)
-	query := webdelivery.EventsQuery{Dimensions: columns, Start: end.Add(-time.Hour), End: end, Limit: 20}
-	for _, format := range []string{"csv", "ndjson"} {
-		var whole, parts bytes.Buffer
-		one, err := table.Formats[format](&whole, all(columns...), false)
-		require.NoError(t, err)
-		for i, row := range rowsOf(t, client, query) {
-			require.NoError(t, one.Write(row))
-			w, err := table.Formats[format](&parts, all(columns...), i > 0)
-			require.NoError(t, err)
-			require.NoError(t, w.Write(row))
-			require.NoError(t, w.Close())
-		}
-		require.NoError(t, one.Close())
-		assert.Equal(t, whole.String(), parts.String())
-	}
-}
-
 // Ten times the rows take no more memory. If a writer kept them, they would exceed the margin.
 func TestMemoryIsConstant(t *testing.T) { //nolint:paralleltest // the heap is that of all tests
 	end := time.Now()
@@ -345,20 +285,4 @@ func TestMemoryIsConstant(t *testing.T) { //nolint:paralleltest // the heap is t
 	defer in.Close()
 	assert.EqualValues(t, 200_000, in.NumRows())
 	assert.Equal(t, 4, in.NumRowGroups())
-}
-
-// rowsOf yields the rows of a query with their numbers.
-func rowsOf(t *testing.T, client *webdelivery.Client, query webdelivery.EventsQuery) iter.Seq2[int, webdelivery.Row] {
-	t.Helper()
-	return func(yield func(int, webdelivery.Row) bool) {
-		number := 0
-		for row, err := range client.Stats.Events.All(t.Context(), query) {
-			require.NoError(t, err)
-			if !yield(number, row) {
-				return
-			}
-			number++
-		}
-		require.Positive(t, number)
-	}
 }

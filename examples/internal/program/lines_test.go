@@ -76,15 +76,3 @@ func TestLinesAreInterrupted(t *testing.T) {
 		require.NoError(t, pipe.Close()) // ends the read in the background, as the end of the process does
 	})
 }
-
-// A loop that breaks leaves no goroutine behind.
-func TestLinesAreLeft(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) { // fails if a goroutine is left
-		for line, err := range program.Lines(t.Context(), strings.NewReader("a\nb\nc")) {
-			require.NoError(t, err)
-			assert.Equal(t, "a", line)
-			break
-		}
-	})
-}
