@@ -30,7 +30,7 @@ import (
 // state. SCREENSHOT=../../docs/dashboard.png writes the picture of the README, which is the upper half of the page.
 func TestBrowser(t *testing.T) {
 	t.Parallel()
-	srv := webdeliverytest.NewServer(t, webdeliverytest.WithEvents(0.5, 7, time.Time{}))
+	srv := webdeliverytest.NewServer(t, webdeliverytest.WithEvents(0.1, 7, time.Time{}))
 	addHostile(srv)
 	shown := site{Stats: srv.Client(t).Stats, Customer: "acme", Host: "api.example.com", Fake: true}
 	web := httptest.NewServer(handler(shown))
