@@ -237,7 +237,7 @@ func TestRequestsAreThoseOfTheDocument(t *testing.T) {
 	met := map[string]int{}
 	for _, auth := range []webdelivery.Auth{webdelivery.BasicAuth(username, password), webdelivery.SessionAuth(username, password)} {
 		synctest.Test(t, func(t *testing.T) {
-			for _, op := range everyStep(time.Second) {
+			for _, op := range everyStep() {
 				if strings.HasPrefix(op.Name, "Do") {
 					continue // sends what it is told
 				}

@@ -223,7 +223,7 @@ func runAlone(t *testing.T, op step, service http.RoundTripper) (err error) {
 func TestForeignBodies(t *testing.T) {
 	t.Parallel()
 	bodies := foreignBodies()
-	for i, op := range everyStep(time.Second) {
+	for i, op := range everyStep() {
 		t.Run(fmt.Sprint(i, " ", op), func(t *testing.T) {
 			t.Parallel()
 			met := false

@@ -148,7 +148,7 @@ func lureEveryStep(t *testing.T, auth webdelivery.Auth, status int, lure, strang
 		dials := &dialer{own: own, home: home}
 		transport := &http.Transport{DialContext: dials.dial}
 		defer transport.CloseIdleConnections()
-		for _, op := range everyStep(time.Second) {
+		for _, op := range everyStep() {
 			client, err := webdelivery.NewClient("http://"+own, customer, auth, webdelivery.WithHTTPClient(&http.Client{Transport: transport}),
 				webdelivery.WithPurgeLimiter(noLimit{}), webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1}))
 			require.NoError(t, err)

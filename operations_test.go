@@ -117,18 +117,18 @@ type step struct {
 	run func(ctx context.Context, c *webdelivery.Client, show func(...any)) error
 }
 
-// everyStep returns them. A step passes what the method returns, except its error, to show. If it polls, it does so
-// at this interval, and not for ever.
-func everyStep(every time.Duration) []step {
+// everyStep returns them. A step passes what the method returns, except its error, to show. If it polls, it does so every
+// second, and not for ever.
+func everyStep() []step {
 	var steps []step
 	for _, op := range operations.Distinct() {
 		steps = append(steps, step{op, func(ctx context.Context, c *webdelivery.Client, show func(...any)) error {
 			if op.Polls { // for ever if the service never recovers
-				bounded, cancel := context.WithTimeout(ctx, 20*every+100*time.Millisecond)
+				bounded, cancel := context.WithTimeout(ctx, 20*time.Second)
 				defer cancel()
 				ctx = bounded
 			}
-			return op.Run(ctx, c, &operations.Use{Task: taskID, List: listID, Entry: "1", Transaction: 1, Poll: every, Show: show})
+			return op.Run(ctx, c, &operations.Use{Task: taskID, List: listID, Entry: "1", Transaction: 1, Poll: time.Second, Show: show})
 		}})
 		if op.Name == "Stats.Events.All" {
 			steps = append(steps, scanning[event](op, "with Scan"), scanning[number](op, "with a Scan that does not fit"))

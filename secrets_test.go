@@ -137,9 +137,9 @@ func TestNothingShowsASecret(t *testing.T) {
 					s.showFaults(f)
 					switch tt.name {
 					case "session": // its requests carry the most: the credentials at the login, then the session
-						s.showEchoes(f, settings, tt.password, everyStep(time.Second))
+						s.showEchoes(f, settings, tt.password, everyStep())
 					case "wrong password":
-						s.showEchoes(f, settings, tt.password, slices.DeleteFunc(everyStep(time.Second), func(op step) bool { return op.Kind != operations.LogsIn }))
+						s.showEchoes(f, settings, tt.password, slices.DeleteFunc(everyStep(), func(op step) bool { return op.Kind != operations.LogsIn }))
 					}
 				})
 				assert.Greater(t, s.shown, 200)
@@ -274,7 +274,7 @@ func (s *showcase) showFaults(f *fixture) {
 	} {
 		f.srv.ExpireSessions()
 		remove := f.srv.Fail(fault)
-		for _, op := range everyStep(time.Second) {
+		for _, op := range everyStep() {
 			s.show(op.run(f.Context(), f.client, s.show))
 		}
 		remove()

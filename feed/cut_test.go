@@ -128,7 +128,6 @@ func TestCutReplies(t *testing.T) {
 	}
 }
 
-
 // A file may end without a newline, as many do.
 func TestAFileMayEndWithinALine(t *testing.T) {
 	t.Parallel()
