@@ -181,6 +181,7 @@ func TestTheSliceIsTheCallers(t *testing.T) {
 func FuzzBuild(f *testing.F) {
 	f.Add("a", "1", true, "b", `\x,;`, false)
 	f.Add("a!", "=", false, "", `\`, true)
+	f.Add("0", "0", false, "0", `\`, false)
 	f.Fuzz(func(t *testing.T, d1, v1 string, or bool, d2, v2 string, ne bool) {
 		second := filters.Eq(d2, v2)
 		if ne {
@@ -196,6 +197,9 @@ func FuzzBuild(f *testing.F) {
 		parsed, err := filters.Parse(expr.String())
 		require.NoError(t, err)
 		require.True(t, same(parsed, expr))
+		if strings.HasSuffix(expr.String(), `\`) { // it would escape the semicolon
+			return
+		}
 		echoed, customer, err := filters.ParseEcho(expr.String() + ";customer==acme")
 		require.NoError(t, err)
 		require.True(t, same(echoed, expr))
