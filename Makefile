@@ -22,7 +22,7 @@ COVERAGE := 92
 
 FUZZTIME := 3s
 
-ALLOCS := -check
+BENCH := .
 
 # Where all depends on it: calls, credentials, collections, purges, changes of lists.
 MUTATED := auth.go limiter.go pagination.go plan.go planguards.go purge.go purgequeue.go export.go send.go sessions.go snapshot.go apply.go entries.go decode.go resource.go
@@ -37,11 +37,11 @@ PLATFORMS := linux/386 darwin/arm64 windows/amd64
 # How long make soak works.
 DURATION ?= 60s
 
-.PHONY: all ci test fleet cover lint tidy vuln platforms api api-check api-breaking fuzz fmt bench bench-peers profile mutation soak bench-allocs
+.PHONY: all ci test fleet cover lint tidy vuln platforms api api-check api-breaking fuzz fmt bench mutation soak
 
 all: lint test
 
-ci: lint tidy vuln platforms api-check test bench-allocs fuzz
+ci: lint tidy vuln platforms api-check test fuzz
 
 # Every test runs with the race detector. Coverage is that of the root's tests alone, without it, because both together take
 # twice as long. What depends on the width of an int is also tested where it has 32 bits.
@@ -105,22 +105,11 @@ fuzz:
 fmt:
 	for m in . $(MODULES) tools; do (cd $$m && $(LINT) fmt ./...) || exit 1; done
 
-# Everything in docs/performance.md but other SDKs, beside its goals; takes five to eight minutes. Times are printed, not judged.
-# BENCH_FLAGS="-markdown ../docs/performance.md" writes the tables into the page, BENCH_FLAGS="-only rows" measures a part.
+# What the SDK costs beside net/http and encoding/json; takes some minutes. Times are shown, not judged. BENCH=Rows measures
+# a part, and BENCH_FLAGS="-tags peers" also other SDKs.
 bench:
-	cd tools/bench && go run . $(BENCH_FLAGS)
-
-# The same small GET with other SDKs. To compile them takes minutes the first time.
-bench-peers:
-	cd tools/bench && go run -tags peers . $(BENCH_FLAGS)
-
-# The CPU profile of an area, in tools/bench/AREA.prof, of the SDK without its references. Without AREA it prints the areas.
-profile:
-	@cd tools/bench && go run . -profile "$(AREA)"
-
-# What calls allocate must not grow past tools/bench/allocs.txt. If it is meant to: make bench-allocs ALLOCS=-write.
-bench-allocs:
-	cd tools/bench && go run . -allocs allocs.txt $(ALLOCS)
+	cd tools/bench && go test -run '^$$' -bench '$(BENCH)' -count 6 $(BENCH_FLAGS) . | tee bench.txt
+	@cd tools/bench && go tool benchstat -table .name -col /by bench.txt
 
 # How much the tests notice; takes a quarter of an hour. MUTATION_FLAGS="-sample 40 -seed 7" looks at a part of it.
 mutation:

@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"bytes"
@@ -111,20 +111,6 @@ func listInMemory(entries []string) inMemory {
 		}
 		return ready(r)
 	}
-}
-
-// tasksInMemory returns a service with n tasks, with prepared pages of a thousand. The service document does not show
-// a page of tasks, so it looks like the other pages.
-func tasksInMemory(n int) inMemory {
-	body := strings.ReplaceAll(taskBody, "task-1", "task-%[1]d")
-	return prepared(n, func(index, last int) []byte {
-		first := (index - 1) * pageCount
-		items := make([]string, min(n-first, pageCount))
-		for i := range items {
-			items[i] = fmt.Sprintf(body, first+i+1)
-		}
-		return page(fmt.Sprintf("/tasks?count=%d", pageCount), items, n, index, last)
-	})
 }
 
 // prepared returns a service whose pages with n items exist before the first request.

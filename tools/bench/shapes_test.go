@@ -1,12 +1,9 @@
-package main
+package bench
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/netip"
 	"strings"
@@ -21,13 +18,10 @@ import (
 // shape is a kind of rows.
 type shape struct {
 	name    string
-	share   int    // a response has one row for so many of the first shape, because its rows are longer
+	n       int    // rows of a response
 	columns string // separated by blanks
 	row     func(g *generator, b []byte, i int) []byte
 	scan    func(*webdelivery.Client) (rows int, err error)
-
-	most float64 // the goal of Scan: times the reference IsValid
-	news int     // columns whose texts no row before had
 }
 
 // generator makes the values of rows.
@@ -65,7 +59,7 @@ type longEvent struct {
 
 var shapes = []*shape{
 	{
-		name: "short", share: 1, scan: scanRows[event], most: 1.6,
+		name: "short", n: 100_000, scan: scanRows[event],
 		columns: "event_timestamp_ms client_ip client_country_code client_asn rule_id event_action hits",
 		row: func(_ *generator, b []byte, i int) []byte {
 			return fmt.Appendf(b, `["%s","192.0.2.%d","%s",%d,"%d","%s",%d]`, timestamp(i, true), i%256,
@@ -73,7 +67,7 @@ var shapes = []*shape{
 		},
 	},
 	{
-		name: "mixed", share: 2, scan: scanRows[mixedEvent], most: 1.6, news: 1,
+		name: "mixed", n: 50_000, scan: scanRows[mixedEvent],
 		columns: "event_timestamp_ms client_ip event_action rule_id policy_id request_id hits",
 		row: func(g *generator, b []byte, i int) []byte {
 			return fmt.Appendf(b, `["%s","%s","%s","94%03d0000","policy-1000%04d2000","7700%012d0077",%d]`, timestamp(i, g.oneIn(2)), g.address(),
@@ -81,28 +75,12 @@ var shapes = []*shape{
 		},
 	},
 	{
-		name: "long", share: 20, scan: scanRows[longEvent], most: 1.3, news: 2,
+		name: "long", n: 5_000, scan: scanRows[longEvent],
 		columns: "event_timestamp_ms path user_agent hits",
 		row: func(g *generator, b []byte, i int) []byte {
 			return fmt.Appendf(b, `["%s","%s","%s",%d]`, timestamp(i, true), g.long(), g.long(), g.IntN(10_000))
 		},
 	},
-}
-
-// rows returns the number of rows of a response that has about as many bytes as n rows of the first shape.
-func (s *shape) rows(n int) int { return max(1, n/s.share) }
-
-// allocs is the goal of Scan: allocations per row. A little more is for the first row, and for texts that come again
-// later.
-func (s *shape) allocs() float64 { return float64(s.news) + 0.05 }
-
-func shapeNamed(name string) (*shape, error) {
-	for _, s := range shapes {
-		if s.name == name {
-			return s, nil
-		}
-	}
-	return nil, fmt.Errorf("no shape of rows has the name %q", name)
 }
 
 func timestamp(milliseconds int, fraction bool) string {
@@ -146,35 +124,21 @@ func (g *generator) long() string {
 	return b.String()
 }
 
-// write writes a response with n rows (service document, section 2.4).
-func (s *shape) write(w io.Writer, seed uint64, n int) error {
+// body returns a response with n rows (service document, section 2.4).
+func (s *shape) body(n int) []byte {
 	var columns []string
 	for name := range strings.FieldsSeq(s.columns) {
 		columns = append(columns, `{"name":"`+name+`"}`)
 	}
-	out := bufio.NewWriterSize(w, 64<<10)
-	_, _ = fmt.Fprintf(out, `{"query":{},"columns":[%s],"rows":[`, strings.Join(columns, ","))
-	g := &generator{rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // no secrets
-	var row []byte
+	out := fmt.Appendf(nil, `{"query":{},"columns":[%s],"rows":[`, strings.Join(columns, ","))
+	g := &generator{rand.New(rand.NewPCG(1, 0))}
 	for i := range n {
-		row = row[:0]
 		if i > 0 {
-			row = append(row, ',')
+			out = append(out, ',')
 		}
-		row = s.row(g, row, i)
-		if _, err := out.Write(row); err != nil {
-			return err
-		}
+		out = s.row(g, out, i)
 	}
-	_, _ = fmt.Fprintf(out, `],"total_results":%d}`, n)
-	return out.Flush()
-}
-
-// body returns a response with n rows.
-func (s *shape) body(seed uint64, n int) []byte {
-	var body bytes.Buffer
-	_ = s.write(&body, seed, n) // a buffer returns no error
-	return body.Bytes()
+	return fmt.Appendf(out, `],"total_results":%d}`, n)
 }
 
 // scanRows scans all rows of a response.

@@ -1,0 +1,73 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/webdelivery/webdelivery-go"
+)
+
+// planning returns a function that plans n entries against as many, of which half are equal, and the client whose list
+// that is.
+func planning(n int) (plan func() error, client *webdelivery.Client) {
+	texts := addresses(n + n/2)
+	desired := texts[n/2:]
+	client = must(inMemoryClient(listInMemory(texts[:n])))
+	return func() error {
+		p, err := client.NetworkLists.Plan(context.Background(), listID, desired, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAll})
+		return found(err, err == nil && len(p.Add) == n/2 && len(p.Remove) == n/2)
+	}, client
+}
+
+func readEntries(client *webdelivery.Client, n int, options ...webdelivery.ReadOption) error {
+	entries := 0
+	for _, err := range client.NetworkLists.AllEntries(context.Background(), listID, webdelivery.EntryOptions{Count: pageCount}, options...) {
+		if err != nil {
+			return err
+		}
+		entries++
+	}
+	return found(nil, entries == n)
+}
+
+// BenchmarkPlan plans 50,000 entries against as many. The reference only reads the list, in the same way.
+func BenchmarkPlan(b *testing.B) {
+	const n, ahead = 50_000, 4
+	plan, client := planning(n)
+	read := func() error { return readEntries(client, n, webdelivery.ReadAhead(ahead)) }
+	for _, m := range []struct {
+		by string
+		do func() error
+	}{{"AllEntries", read}, {"Plan", plan}} {
+		b.Run("by="+m.by, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := m.do(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkReadAhead reads 50,000 entries, with 50 ms for each page.
+func BenchmarkReadAhead(b *testing.B) {
+	const n = 50_000
+	ready := listInMemory(addresses(n))
+	client := must(inMemoryClient(func(r *http.Request) (*http.Response, error) {
+		time.Sleep(50 * time.Millisecond)
+		return ready(r)
+	}))
+	for _, ahead := range []int{1, 8} {
+		b.Run(fmt.Sprintf("by=ReadAhead(%d)", ahead), func(b *testing.B) {
+			for b.Loop() {
+				if err := readEntries(client, n, webdelivery.ReadAhead(ahead)); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
