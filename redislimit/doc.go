@@ -20,8 +20,7 @@
 //
 // The limit is kept in two slots, keys with a time to live. A purge takes a slot before it leaves, and the slot is free
 // 1.05 s after the purge has arrived. Of any three purges, two share a slot. If a process dies with a permit, its slot is
-// free after 16 s. A client names its keys by the origin of its base URL and its customer, so one limiter serves any
-// customer. A caller that finds no slot asks again when one may be free, and the sooner, the longer it has waited.
+// free after 16 s. A client names its keys by the origin of its base URL and its customer, so one limiter serves any.
 //
 // If Redis is unreachable for 3 s, there is no permit, unless [FallbackLocal] is set. Far from Redis permits are fewer:
 // 40 processes together get 1.9 a second within 1 ms of Redis, and 1.6 if each way takes 75 ms.

@@ -222,7 +222,6 @@ func (l *Limiter) Waiting() error {
 	}
 }
 
-// gaveUp returns the error of a caller without a permit whose context has ended.
 func (l *Limiter) gaveUp(ended error) error {
 	if why := l.Waiting(); why != nil {
 		return fmt.Errorf("%w: %w", why, ended)
@@ -241,10 +240,8 @@ func (l *Limiter) unavailable(cause error) *UnavailableError {
 	if errors.Is(cause, context.DeadlineExceeded) || errors.Is(cause, context.Canceled) {
 		cause = errors.New(cause.Error()) // the context of the question, not that of the caller
 	}
-	what := "is unreachable"
-	if _, said := errors.AsType[redis.Error](cause); said {
-		what = "refuses a command"
-	}
+	_, said := errors.AsType[redis.Error](cause)
+	what := map[bool]string{true: "refuses a command", false: "is unreachable"}[said]
 	return &UnavailableError{fmt.Sprintf("redislimit: Redis at %v %s: %v", addr, what, cause), cause, time.Now()}
 }
 
