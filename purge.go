@@ -48,7 +48,7 @@ type PurgeRequest struct {
 }
 
 // PurgeURI is one pattern of a purge. Create it with [Exact], [ExactBoth], [ExactAll] or [Prefix]. A struct literal is
-// sent as it is, also where Exact would be refused.
+// refused only where the service document calls it invalid.
 type PurgeURI struct {
 	MatchMode             MatchMode `json:"match_mode"`                         // required
 	URIPattern            string    `json:"uri_pattern"`                        // required; UTF-8 without fragment, blanks and control characters (open points 44, 48)
