@@ -2,6 +2,7 @@ package webdelivery
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/webdelivery/webdelivery-go/internal/address"
@@ -39,8 +40,8 @@ func BasicAuth(username, password string) Auth { return always(modeBasic, userna
 
 // BasicAuthFunc is BasicAuth with the user name and password that a function returns, for a password that is rotated
 // while the client is in use. The client calls it before every attempt, also from several goroutines, so it should cache.
-// If it returns an error, nothing is sent, and the call returns an error that wraps it. What it returns has the rules of
-// [BasicAuth]; a call that gets something else returns a [*ValidationError].
+// If it returns an error, or what [BasicAuth] refuses, the attempt is not sent, and the call returns an error that says
+// so and wraps the function's.
 //
 // If the service refuses a request with 401, or a purge with 403, and the function returns something else by then, the
 // call is sent once more.
@@ -64,9 +65,13 @@ func SessionAuthFunc(pair func(ctx context.Context) (username, password string, 
 }
 
 func always(mode authMode, username, password string) Auth {
-	return Auth{mode: mode, username: username, wrong: checkPair(username, password), pair: func(context.Context) (string, string, error) {
+	a := Auth{mode: mode, username: username, pair: func(context.Context) (string, string, error) {
 		return username, password, nil
 	}}
+	if what, problem := checkPair(username, password); problem != "" {
+		a.wrong = invalid(what, "%s", problem)
+	}
+	return a
 }
 
 // SessionToken uses an existing session by its id. If the id is empty or no cookie can carry it, [NewClient] returns
@@ -97,27 +102,30 @@ func (a Auth) validate() error {
 	return a.wrong
 }
 
-// ask returns the pair for one attempt.
+// ask returns the pair for one attempt. An earlier attempt of the call may have been sent, so a wrong pair is not
+// invalid input.
 func (a Auth) ask(ctx context.Context) (username string, secret redact.Secret, err error) {
 	username, password, err := a.pair(ctx)
 	if err == nil {
-		err = checkPair(username, password)
+		if what, problem := checkPair(username, password); problem != "" {
+			err = errors.New("the " + what + " " + problem)
+		}
 	}
 	return username, redact.New(password), err
 }
 
-func checkPair(username, password string) error {
+func checkPair(username, password string) (what, problem string) {
 	switch {
 	case username == "":
-		return invalid("user name", "is empty")
+		return "user name", "is empty"
 	case strings.Contains(username, ":"):
-		return invalid("user name", "contains a colon, which Basic authentication cannot carry")
+		return "user name", "contains a colon, which Basic authentication cannot carry"
 	case password == "":
-		return invalid("password", "is empty")
+		return "password", "is empty"
 	case strings.IndexFunc(username+password, address.IsControl) >= 0:
-		return invalid("user name and password", "contain a control character; remove it")
+		return "user name and password", "contain a control character; remove it"
 	}
-	return nil
+	return "", ""
 }
 
 // credentials converts a for transport, which calls logIn to create a session.

@@ -122,8 +122,11 @@ func NewClientFromEnv(options ...Option) (*Client, error) {
 			return strings.TrimRight(string(text), "\r\n"), err
 		}
 		first, err := read()
-		if err = cmp.Or(err, checkPair(username, first)); err != nil {
+		if err != nil {
 			return nil, invalid("WEBDELIVERY_PASSWORD_FILE", "%v", err)
+		}
+		if what, problem := checkPair(username, first); problem != "" {
+			return nil, invalid(strings.ReplaceAll(variables[what], "PASSWORD", "PASSWORD_FILE"), "%s", problem)
 		}
 		auth = Auth{mode: mode, pair: func(context.Context) (string, string, error) {
 			password, err := read()

@@ -40,6 +40,9 @@ func dialectOf(text string) (d Dialect, err error) {
 			*field = strings.TrimSpace(value)
 		}
 	}
+	if _, err := d.withDefaults(); err != nil {
+		return d, invalid("WEBDELIVERY_DIALECT", "%s", strings.TrimPrefix(err.Error(), "webdelivery: invalid "))
+	}
 	return d, nil
 }
 

@@ -288,6 +288,9 @@ func (s *NetworkListsService) Find(ctx context.Context, addr netip.Addr) ([]Netw
 			return nil, err
 		}
 		entries, held, err := s.snapshot(ctx, list.ID)
+		if errors.Is(err, ErrNotFound) {
+			return nil, &IncompleteError{Path: s.funnel.secrets.Text(s.funnel.base.Path(listsPath + "/" + list.ID)), Reason: "the list was deleted meanwhile"}
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -417,6 +417,11 @@ func TestFind(t *testing.T) {
 			}
 			assert.Equal(f, want, names, address)
 		}
+		f.fail(testserver.Fault{Path: "/config/networklists/*/entries", Status: 404}) // deleted after the lists were read
+		_, err := f.client.NetworkLists.Find(f.Context(), netip.MustParseAddr("192.0.2.7"))
+		var incomplete *webdelivery.IncompleteError
+		require.ErrorAs(f, err, &incomplete)
+		assert.Contains(f, incomplete.Error(), "deleted")
 	})
 }
 

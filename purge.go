@@ -54,18 +54,21 @@ type PurgeURI struct {
 	URIPattern            string    `json:"uri_pattern"`                        // required; UTF-8 without fragment, blanks and control characters (open points 44, 48)
 	CacheKeyModifierRegex string    `json:"cache_key_modifier_regex,omitempty"` // "" matches any; see WithCacheKeyModifier
 
-	// doubtful means that Exact got a pattern that probably means something else. It is false for all that can be sent,
-	// so that these are equal to their struct literals.
+	// doubtful means that Exact or Prefix got a pattern that probably means something else. It is false for all that can
+	// be sent, so that these are equal to their struct literals.
 	doubtful bool
 }
 
 // Exact matches one object of one protocol: https://host/path and http://host/path are two objects. The pattern is sent
 // unchanged. The purge returns a [*ValidationError] if it has no protocol, because the service would take that as http
-// alone, or ends in *, because that is not a wildcard. (Service document, [section 4.4].)
+// alone, or no host, or ends in *, because that is not a wildcard. (Service document, [section 4.4].)
 //
 // [section 4.4]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#44-cache-purge-and-transactions
 func Exact(uri string) PurgeURI {
-	u := PurgeURI{MatchMode: MatchExact, URIPattern: uri}
+	return PurgeURI{MatchMode: MatchExact, URIPattern: uri}.marked()
+}
+
+func (u PurgeURI) marked() PurgeURI {
 	u.doubtful = u.doubt() != ""
 	return u
 }
@@ -73,7 +76,10 @@ func Exact(uri string) PurgeURI {
 // ExactBoth matches one object over https and over http: it returns an [Exact] for each. The URI may have either
 // protocol, or none.
 func ExactBoth(uri string) []PurgeURI {
-	_, domain, after := split(uri)
+	protocol, domain, after := split(uri)
+	if one := Exact(uri); protocol != "" && one.doubtful {
+		return []PurgeURI{one}
+	}
 	return ExactAll("https://"+domain+after, "http://"+domain+after)
 }
 
@@ -87,11 +93,13 @@ func ExactAll(uris ...string) []PurgeURI {
 }
 
 // Prefix matches everything under a directory, or every name that starts with the pattern, over http and https. The
-// protocol is optional: host/path is enough. The pattern is sent unchanged. A * after the domain is invalid, because
-// it is not a wildcard there. (Service document, [section 4.4]; open point 48.)
+// protocol is optional: host/path is enough. The pattern is sent unchanged. It needs a host. A * after the domain is
+// invalid, because it is not a wildcard there. (Service document, [section 4.4]; open point 48.)
 //
 // [section 4.4]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#44-cache-purge-and-transactions
-func Prefix(uri string) PurgeURI { return PurgeURI{MatchMode: MatchPrefix, URIPattern: uri} }
+func Prefix(uri string) PurgeURI {
+	return PurgeURI{MatchMode: MatchPrefix, URIPattern: uri}.marked()
+}
 
 // WithCacheKeyModifier returns a copy of a Prefix that only matches objects with this modifier in their cache key.
 // The modifier is a plain string, which may end in a single *, the wildcard. If it has another *, or u is an [Exact], the

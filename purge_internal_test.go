@@ -68,7 +68,7 @@ func TestWhatExactRefuses(t *testing.T) {
 	t.Parallel()
 	const (
 		noProtocol = "has no protocol, so it would purge http alone; begin with https://, or use ExactBoth"
-		noHost     = "has no host; write it after the protocol"
+		noHost     = "has no host; write one"
 		star       = "ends in *, which is not a wildcard; use Prefix without the *"
 	)
 	for pattern, want := range map[string]string{
@@ -78,8 +78,11 @@ func TestWhatExactRefuses(t *testing.T) {
 		"https://*.example.com/":            "",
 		"www.example.com/app.css":           noProtocol,
 		"www.example.com/?to=https://h/":    noProtocol,
-		"//www.example.com/":                noProtocol,
-		"/app.css":                          noProtocol,
+		"//www.example.com/":                noHost,
+		"/app.css":                          noHost,
+		"https://:443/a":                    noHost,
+		"https:/www.example.com/a":          noHost,
+		"ftp://www.example.com/a":           "has a protocol that no cache serves",
 		"https://":                          noHost,
 		"https:///app.css":                  noHost,
 		"https://www.example.com/img/*":     star,
@@ -97,8 +100,11 @@ func TestWhatExactRefuses(t *testing.T) {
 	for _, uri := range []string{"h/a?b=c://d", "http://h/a?b=c://d", "https://h/a?b=c://d"} {
 		assert.Equal(t, both, ExactBoth(uri))
 	}
-	for _, uri := range []string{"", "/a", "h/*"} {
+	for _, uri := range []string{"", "/a", "h/*", "ftp://h/a", "https:/h/a", "https://"} {
 		assert.Error(t, PurgeRequest{ActionPurge, ExactBoth(uri)}.Validate(), uri)
+	}
+	for _, uri := range []string{"https://", "/a", "https:/h/", "https://:80/"} {
+		assert.Error(t, PurgeRequest{ActionPurge, []PurgeURI{Prefix(uri)}}.Validate(), uri)
 	}
 }
 

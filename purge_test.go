@@ -161,6 +161,7 @@ func TestEveryWayInRefusesTheSamePatterns(t *testing.T) {
 		webdelivery.Prefix("www.example.com/").WithCacheKeyModifier("v*1"): "uris[0].cache_key_modifier_regex",
 		webdelivery.Exact("www.example.com/a"):                             "uris[0].uri_pattern",
 		webdelivery.Exact("https://www.example.com/img/*"):                 "uris[0].uri_pattern",
+		webdelivery.Prefix("/img/"):                                        "uris[0].uri_pattern",
 	} {
 		inQueue(t, setup{}, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
 			request := webdelivery.PurgeRequest{Action: webdelivery.ActionPurge, URIs: []webdelivery.PurgeURI{uri}}

@@ -40,7 +40,7 @@ func (u PurgeURI) wildcardProblem() string {
 	case lastLabelIsWild(domain):
 		return "holds a * in the last label of its domain, where no property can have one; write the whole domain, as in " +
 			"www.example.com/, or a wildcard before a domain, as in *.example.com/"
-	case u.MatchMode == MatchExact && u.doubtful:
+	case u.doubtful:
 		return u.doubt()
 	case u.MatchMode == MatchExact:
 		return ""
@@ -51,16 +51,20 @@ func (u PurgeURI) wildcardProblem() string {
 	}
 }
 
-// doubt returns what is wrong with the pattern of [Exact]: it would purge an object that hardly anybody means, and the
+// doubt returns what is wrong with the pattern of [Exact] or [Prefix]: it would purge what hardly anybody means, and the
 // service would report COMPLETE.
 func (u PurgeURI) doubt() string {
 	protocol, domain, after := split(u.URIPattern)
 	switch {
+	case protocol != "" && !strings.EqualFold(protocol, "https") && !strings.EqualFold(protocol, "http"):
+		return "has a protocol that no cache serves; write https:// or http://"
+	case domain == "" && (after == "" || strings.ContainsRune("/?:", rune(after[0]))), strings.HasPrefix(after, ":/"):
+		return "has no host; write one, as in https://www.example.com/"
+	case u.MatchMode == MatchPrefix:
+		return ""
 	case protocol == "":
 		return "has no protocol, so it would purge http alone; begin with https://, or use ExactBoth for both protocols, or Prefix " +
 			"for everything that begins with it"
-	case domain == "" && (after == "" || after[0] == '/'):
-		return "has no host; write it after the protocol, as in https://www.example.com/"
 	case strings.HasSuffix(after, "*"):
 		return "ends in *, which is not a wildcard; use Prefix without the * for everything that begins with it"
 	default:

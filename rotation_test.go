@@ -3,6 +3,7 @@ package webdelivery_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -59,14 +60,16 @@ func TestAPasswordThatIsRotated(t *testing.T) {
 func TestAFunctionWithoutAPassword(t *testing.T) {
 	t.Parallel()
 	locked := errors.New("the vault is locked")
-	for want, pair := range map[error]func(context.Context) (string, string, error){
-		locked:                 func(context.Context) (string, string, error) { return "", "", locked },
-		webdelivery.ErrInvalid: func(context.Context) (string, string, error) { return "alice:", password, nil },
+	for want, pair := range map[string]func(context.Context) (string, string, error){
+		locked.Error():          func(context.Context) (string, string, error) { return "", "", locked },
+		"the password is empty": func(context.Context) (string, string, error) { return username, "", nil },
 	} {
 		for _, auth := range []webdelivery.Auth{webdelivery.BasicAuthFunc(pair), webdelivery.SessionAuthFunc(pair)} {
 			inService(t, setup{auth: auth}, func(f *fixture) {
 				err := postWrite.call(f.Context(), f.client)
-				require.ErrorIs(f, err, want)
+				require.ErrorContains(f, err, want)
+				assert.Equal(f, want == locked.Error(), errors.Is(err, locked))
+				require.NotErrorIs(f, err, webdelivery.ErrInvalid, "an earlier attempt of a call may have been sent")
 				assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 				assert.Empty(f, f.srv.Requests())
 			})
@@ -76,16 +79,36 @@ func TestAFunctionWithoutAPassword(t *testing.T) {
 	require.ErrorIs(t, err, webdelivery.ErrInvalid)
 }
 
-// The password before the rotation and the one after it are both hidden.
+// The passwords before a rotation are hidden, too: a slow call may have sent an old one.
 func TestRotatedPasswordsAreHidden(t *testing.T) {
 	t.Parallel()
-	asked := 0
-	inService(t, setup{auth: webdelivery.BasicAuthFunc(rotating(&asked, 1))}, func(f *fixture) {
-		require.NoError(f, getTask.call(f.Context(), f.client))
-		f.fail(testserver.Fault{Status: 400, Body: yesterdays + ", " + password})
+	day := 0
+	of := func(day int) string { return fmt.Sprintf("password-of-day-%02d", day) }
+	pair := func(context.Context) (string, string, error) { day++; return username, of(day), nil }
+	inService(t, setup{auth: webdelivery.BasicAuthFunc(pair)}, func(f *fixture) {
+		for range 4 {
+			require.ErrorIs(f, getTask.call(f.Context(), f.client), webdelivery.ErrUnauthorized)
+		}
+		f.fail(testserver.Fault{Status: 400, Body: of(1) + ", " + of(2)})
 		e, _ := errors.AsType[*webdelivery.Error](getTask.call(f.Context(), f.client))
 		require.NotNil(f, e)
 		assert.Equal(f, "[redacted], [redacted]", string(e.Body))
+	})
+}
+
+// Callers with pairs of their own do not make each other's calls be sent again.
+func TestAPairForEachCaller(t *testing.T) {
+	t.Parallel()
+	type caller struct{}
+	pair := func(ctx context.Context) (string, string, error) {
+		name, _ := ctx.Value(caller{}).(string)
+		return name, "password-of-" + name, nil
+	}
+	inService(t, setup{auth: webdelivery.BasicAuthFunc(pair)}, func(f *fixture) {
+		for _, name := range []string{"bob", "eve", "bob"} {
+			require.ErrorIs(f, getTask.call(context.WithValue(f.Context(), caller{}, name), f.client), webdelivery.ErrUnauthorized)
+		}
+		assert.Len(f, f.srv.Requests(), 3)
 	})
 }
 
@@ -119,9 +142,12 @@ func TestFilesAndDialectsOfTheEnvironment(t *testing.T) { //nolint:paralleltest 
 	require.ErrorIs(t, err, webdelivery.ErrNotFound)
 	assert.Equal(t, []string{"/acme/v1/ops/tasks/7 " + yesterdays, "/acme/v1/ops/tasks/7 " + password}, sent)
 
-	for _, wrong := range []string{"EntryKey", "entryKey=a", "=a", "EntryKey=a,", "EntryDeletePath=/x"} {
+	for _, wrong := range []string{"EntryKey", "entryKey=a", "=a", "EntryKey=a,", "EntryDeletePath=/x", "BatchDeletionMethod=a b"} {
 		t.Setenv("WEBDELIVERY_DIALECT", wrong)
 		_, err = webdelivery.NewClientFromEnv()
-		require.ErrorIs(t, err, webdelivery.ErrInvalid, wrong)
+		assert.Equal(t, []string{"WEBDELIVERY_DIALECT"}, invalidFields(err), wrong)
 	}
+	t.Setenv("WEBDELIVERY_USERNAME", "a:b")
+	_, err = webdelivery.NewClientFromEnv()
+	assert.Equal(t, []string{"WEBDELIVERY_USERNAME"}, invalidFields(err))
 }

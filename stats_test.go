@@ -193,6 +193,7 @@ func TestQueriesThatAreRefused(t *testing.T) {
 		{"sorted by no name", func(q *webdelivery.TrendsQuery) {
 			q.SortBy = []webdelivery.Sort{webdelivery.Asc("hits"), webdelivery.Desc("client,ip")}
 		}, "sortby[1]"},
+		{"sorted by a direction", func(q *webdelivery.TrendsQuery) { q.SortBy = []webdelivery.Sort{webdelivery.Asc("-hits")} }, "sortby[0]"},
 		{"sorted by nothing", func(q *webdelivery.TrendsQuery) { q.SortBy = []webdelivery.Sort{{}} }, "sortby[0]"},
 		{"a start after the year 9999", func(q *webdelivery.TrendsQuery) {
 			q.Start, q.End = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(10000, 1, 2, 0, 0, 0, 0, time.UTC)

@@ -91,8 +91,8 @@ func (p *statsParams) check(family *statsRules, bad *problems) {
 		}
 	}
 	for i, key := range p.SortBy {
-		if !isName(key.Name) {
-			bad.add(fmt.Sprintf("sortby[%d]", i), "%q is not a valid name", key.Name)
+		if !isName(key.Name) || strings.HasPrefix(key.Name, "-") {
+			bad.add(fmt.Sprintf("sortby[%d]", i), "%q is not a valid name; use Asc or Desc with a name alone", key.Name)
 		}
 	}
 	if p.Limit < 0 {

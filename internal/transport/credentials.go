@@ -34,14 +34,22 @@ type authenticator struct {
 
 	login *login // nil unless the client logs in by itself
 
-	mu           sync.Mutex
-	username     string
-	password     redact.Secret
-	basic        redact.Secret // header of this pair
-	generation   uint64        // of the pair, from 1; 0 before the first
-	pair, tokens [2][]redact.Secret
-	found        *redact.Finder
+	mu            sync.Mutex
+	pairs, tokens []known // the newest last
+	generation    uint64  // of the newest pair, from 1
+	found         *redact.Finder
 }
+
+// known is a pair or a token that was in use, with all texts that would show it.
+type known struct {
+	header     redact.Secret // of a pair
+	generation uint64        // of a pair, from 1
+	secrets    []redact.Secret
+}
+
+// remembered is how many pairs and tokens stay secret. A slow call may hold one that was rotated long ago, and the
+// function of BasicAuthFunc may return one for each caller.
+const remembered = 16
 
 func newAuthenticator(c Credentials) *authenticator {
 	a := &authenticator{Credentials: c, found: redact.NewFinder()}
@@ -89,21 +97,25 @@ func (a *authenticator) authorization(ctx context.Context) (credential, error) {
 	if err != nil {
 		return credential{}, &unsentError{what: "user name and password", err: err}
 	}
+	text := username + ":" + password.Reveal()
+	header := "Basic " + base64.StdEncoding.EncodeToString([]byte(text))
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.generation == 0 || username != a.username || password.Reveal() != a.password.Reveal() {
-		pair := username + ":" + password.Reveal()
-		a.username, a.password, a.generation = username, password, a.generation+1
-		a.basic = redact.New("Basic " + base64.StdEncoding.EncodeToString([]byte(pair)))
-		encode := func(text string) string {
-			return base64.StdEncoding.WithPadding(base64.NoPadding).EncodeToString([]byte(text))
+	for _, k := range a.pairs {
+		if k.header.Reveal() == header {
+			return credential{name: "Authorization", value: header, generation: k.generation}, nil
 		}
-		a.learn(&a.pair, password.Reveal(), pair, encode(password.Reveal()), encode(pair), "Basic "+encode(pair))
 	}
-	return credential{name: "Authorization", value: a.basic.Reveal(), generation: a.generation}, nil
+	encode := func(text string) string {
+		return base64.StdEncoding.WithPadding(base64.NoPadding).EncodeToString([]byte(text))
+	}
+	a.generation++
+	a.learn(&a.pairs, known{header: redact.New(header), generation: a.generation},
+		password.Reveal(), text, encode(password.Reveal()), encode(text), "Basic "+encode(text))
+	return credential{name: "Authorization", value: header, generation: a.generation}, nil
 }
 
-// rotated reports whether there is another pair now than that of a generation.
+// rotated reports whether the call would send another pair now than that of a generation.
 func (a *authenticator) rotated(ctx context.Context, since uint64) bool {
 	now, err := a.authorization(ctx)
 	return err == nil && now.generation != since
@@ -112,17 +124,21 @@ func (a *authenticator) rotated(ctx context.Context, since uint64) bool {
 func (a *authenticator) learnToken(token redact.Secret) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.learn(&a.tokens, token.Reveal(), a.Cookie+"="+token.Reveal())
+	a.learn(&a.tokens, known{}, token.Reveal(), a.Cookie+"="+token.Reveal())
 }
 
-// learn adds secrets to those that texts do not show. The lock is held.
-func (a *authenticator) learn(recent *[2][]redact.Secret, texts ...string) {
-	secrets := make([]redact.Secret, len(texts))
-	for i, text := range texts {
-		secrets[i] = redact.New(text)
+// learn adds a pair or a token to those whose texts are secrets. The lock is held.
+func (a *authenticator) learn(all *[]known, k known, secrets ...string) {
+	for _, secret := range secrets {
+		k.secrets = append(k.secrets, redact.New(secret))
 	}
-	recent[0], recent[1] = secrets, recent[0]
-	a.found = redact.NewFinder(slices.Concat(a.pair[0], a.pair[1], a.tokens[0], a.tokens[1])...)
+	*all = append(*all, k)
+	*all = (*all)[max(0, len(*all)-remembered):]
+	var hidden []redact.Secret
+	for _, k := range slices.Concat(a.pairs, a.tokens) {
+		hidden = append(hidden, k.secrets...)
+	}
+	a.found = redact.NewFinder(hidden...)
 }
 
 // finder returns what finds the secrets of the client in texts.
