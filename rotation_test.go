@@ -113,7 +113,7 @@ func TestAPairForEachCaller(t *testing.T) {
 }
 
 // The password of a file is that of the file now, and WEBDELIVERY_DIALECT sets the Dialect.
-func TestFilesAndDialectsOfTheEnvironment(t *testing.T) { //nolint:paralleltest // it sets environment variables
+func TestFilesAndDialectsOfTheEnvironment(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "password")
 	write := func(text string) { require.NoError(t, os.WriteFile(file, []byte(text), 0o600)) }
 	for name, value := range map[string]string{
