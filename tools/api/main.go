@@ -1,10 +1,6 @@
 // Command api prints the public surface of the modules in the given directories. Each exported name is one line with
 // its type, and the lines are sorted, so a change of the surface is a change of lines. Packages under internal and
 // examples have no public surface.
-//
-// With -undocumented, it prints the exported names without a comment instead, and exits with 1 if there are any. With
-// -broken FILE, it reads an earlier surface from FILE, and prints what is gone or changed since. It exits with 0 then:
-// the caller decides whether the changes are allowed.
 package main
 
 import (
@@ -22,29 +18,19 @@ import (
 )
 
 func main() {
-	comments := flag.Bool("undocumented", false, "print the exported names that have no comment")
-	earlier := flag.String("broken", "", "print what is gone or changed since the surface in this `file`")
 	flag.Parse()
 	pkgs, err := public(flag.Args())
-	var lines []string
-	switch {
-	case err != nil:
-	case *comments:
-		lines = each(pkgs, undocumented)
-	case *earlier != "":
-		lines, err = since(*earlier, each(pkgs, surface))
-	default:
-		lines = each(pkgs, surface)
-	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "api:", err)
 		os.Exit(1)
 	}
-	for _, line := range lines {
-		fmt.Println(line)
+	var lines []string
+	for _, p := range pkgs {
+		lines = append(lines, surface(p)...)
 	}
-	if *comments && len(lines) > 0 {
-		os.Exit(1)
+	slices.Sort(lines)
+	for _, line := range slices.Compact(lines) {
+		fmt.Println(line)
 	}
 }
 
@@ -52,7 +38,7 @@ func main() {
 func public(dirs []string) ([]*packages.Package, error) {
 	var found []*packages.Package
 	for _, dir := range dirs {
-		pkgs, err := load(dir, false)
+		pkgs, err := load(dir)
 		if err != nil {
 			return nil, err
 		}
@@ -65,8 +51,8 @@ func public(dirs []string) ([]*packages.Package, error) {
 	return found, nil
 }
 
-func load(dir string, tests bool) ([]*packages.Package, error) {
-	config := &packages.Config{Dir: dir, Mode: packages.LoadSyntax | packages.NeedDeps, Tests: tests}
+func load(dir string) ([]*packages.Package, error) {
+	config := &packages.Config{Dir: dir, Mode: packages.LoadSyntax | packages.NeedDeps}
 	config.Env = append(os.Environ(), "GOWORK=") // of the repository: its modules require each other
 	pkgs, err := packages.Load(config, "./...")
 	if err != nil {
@@ -80,51 +66,26 @@ func load(dir string, tests bool) ([]*packages.Package, error) {
 	return pkgs, nil
 }
 
-// each collects the lines of all packages.
-func each(pkgs []*packages.Package, list func(*packages.Package) []string) []string {
-	var lines []string
-	for _, p := range pkgs {
-		lines = append(lines, list(p)...)
-	}
-	slices.Sort(lines)
-	return slices.Compact(lines)
-}
-
 func surface(p *packages.Package) []string {
-	var lines []string
-	for _, e := range entries(p.Types) {
-		lines = append(lines, e.line)
-	}
-	return lines
-}
-
-func entries(p *types.Package) []entry {
-	l := listing{pkg: p}
-	for _, name := range p.Scope().Names() {
+	l := listing{pkg: p.Types}
+	for _, name := range p.Types.Scope().Names() {
 		if token.IsExported(name) {
-			l.object(p.Scope().Lookup(name))
+			l.object(p.Types.Scope().Lookup(name))
 		}
 	}
-	return l.entries
+	return l.lines
 }
 
 func hidden(element string) bool { return element == "internal" || element == "examples" }
 
-// entry is a line of the surface, and its object.
-type entry struct {
-	line string
-	what types.Object // nil if a program cannot refer to it
-	of   types.Object // the type that has the method; with embedding, another type declares it
-}
-
 // listing collects the lines of one package.
 type listing struct {
-	pkg     *types.Package
-	entries []entry
+	pkg   *types.Package
+	lines []string
 }
 
-func (l *listing) add(what, of types.Object, format string, args ...any) {
-	l.entries = append(l.entries, entry{"pkg " + l.pkg.Name() + ", " + fmt.Sprintf(format, args...), what, of})
+func (l *listing) add(format string, args ...any) {
+	l.lines = append(l.lines, "pkg "+l.pkg.Name()+", "+fmt.Sprintf(format, args...))
 }
 
 func (l *listing) object(o types.Object) {
@@ -134,11 +95,11 @@ func (l *listing) object(o types.Object) {
 		if o.Val().Kind() == constant.Float {
 			value = o.Val().String()
 		}
-		l.add(o, nil, "const %s %s = %s", o.Name(), l.text(o.Type()), value)
+		l.add("const %s %s = %s", o.Name(), l.text(o.Type()), value)
 	case *types.Var:
-		l.add(o, nil, "var %s %s", o.Name(), l.text(o.Type()))
+		l.add("var %s %s", o.Name(), l.text(o.Type()))
 	case *types.Func:
-		l.add(o, nil, "func %s%s", o.Name(), l.signature(o))
+		l.add("func %s%s", o.Name(), l.signature(o))
 	case *types.TypeName:
 		l.typeName(o)
 	}
@@ -146,7 +107,7 @@ func (l *listing) object(o types.Object) {
 
 func (l *listing) typeName(o *types.TypeName) {
 	if o.IsAlias() {
-		l.add(o, nil, "type %s = %s", o.Name(), l.text(types.Unalias(o.Type())))
+		l.add("type %s = %s", o.Name(), l.text(types.Unalias(o.Type())))
 		return
 	}
 	named, ok := o.Type().(*types.Named)
@@ -156,31 +117,31 @@ func (l *listing) typeName(o *types.TypeName) {
 	name := o.Name() + parameters(named.TypeParams(), l.qualify)
 	switch under := named.Underlying().(type) {
 	case *types.Struct:
-		l.add(o, nil, "type %s struct", name)
+		l.add("type %s struct", name)
 		l.fields(name, under)
 	case *types.Interface:
-		l.add(o, nil, "type %s interface", name)
+		l.add("type %s interface", name)
 		for m := range under.Methods() {
 			if m.Exported() {
-				l.add(m, o, "type %s interface, %s%s", name, m.Name(), l.signature(m))
+				l.add("type %s interface, %s%s", name, m.Name(), l.signature(m))
 			} else {
-				l.add(nil, nil, "type %s interface, and unexported methods", name) // no other package can implement it
+				l.add("type %s interface, and unexported methods", name) // no other package can implement it
 			}
 		}
 		for t := range under.EmbeddedTypes() {
 			if _, ok := t.(*types.Union); ok {
-				l.add(nil, nil, "type %s interface, one of %s", name, l.text(t))
+				l.add("type %s interface, one of %s", name, l.text(t))
 			}
 		}
 	default:
-		l.add(o, nil, "type %s %s", name, l.text(under))
+		l.add("type %s %s", name, l.text(under))
 	}
 	if types.IsInterface(named) {
 		return
 	}
 	for _, selection := range typeutil.IntuitiveMethodSet(named, nil) {
 		if m := selection.Obj(); m.Exported() {
-			l.add(m, o, "method (%s) %s%s", l.text(selection.Recv()), m.Name(), strings.TrimPrefix(l.text(selection.Type()), "func"))
+			l.add("method (%s) %s%s", l.text(selection.Recv()), m.Name(), strings.TrimPrefix(l.text(selection.Type()), "func"))
 		}
 	}
 }
@@ -193,17 +154,17 @@ func (l *listing) fields(name string, s *types.Struct) {
 		case !f.Exported():
 			unexported = true
 		case f.Embedded():
-			l.add(f, nil, "type %s struct, embedded %s", name, l.text(f.Type()))
+			l.add("type %s struct, embedded %s", name, l.text(f.Type()))
 		default:
 			tag := ""
 			if s.Tag(i) != "" {
 				tag = " `" + s.Tag(i) + "`"
 			}
-			l.add(f, nil, "type %s struct, %s %s%s", name, f.Name(), l.text(f.Type()), tag)
+			l.add("type %s struct, %s %s%s", name, f.Name(), l.text(f.Type()), tag)
 		}
 	}
 	if unexported {
-		l.add(nil, nil, "type %s struct, and unexported fields", name)
+		l.add("type %s struct, and unexported fields", name)
 	}
 }
 
