@@ -1,16 +1,11 @@
 package testserver_test
 
 import (
-	"fmt"
-	"math/rand/v2"
-	"net/http"
 	"net/netip"
 	"slices"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
@@ -22,14 +17,6 @@ func addresses(from, to int) []string {
 		texts = append(texts, netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}).String())
 	}
 	return texts
-}
-
-// entryID returns the id of one entry of a list.
-func (f fake) entryID(list string, place int) string {
-	f.t.Helper()
-	ids := f.items(fmt.Sprintf("%s/%s/entries?count=1&page=%d", lists, list, place+1), "id")
-	require.Len(f.t, ids, 1)
-	return ids[0]
 }
 
 // Open points 26 and 27: values with the same meaning are one entry, with the text of the first one.
@@ -103,70 +90,4 @@ func TestSection8EntryLimits(t *testing.T) {
 			assert.Len(t, f.Entries("l"), tc.after)
 		})
 	}
-}
-
-// Any changes keep the order of addition. The reference is a plain slice.
-func TestEntriesKeepTheirOrder(t *testing.T) {
-	t.Parallel()
-	f := start(t, testserver.Config{})
-	f.AddNetworkList(testserver.NetworkListSpec{ID: "l"})
-	dice := rand.New(rand.NewPCG(1, 2))
-	all, model := addresses(0, 400), []string{}
-	for step := range 3_000 {
-		text := all[dice.IntN(400)]
-		if at := slices.Index(model, text); dice.IntN(2) == 0 {
-			f.ChangeEntries("l", nil, []string{text})
-			if at >= 0 {
-				model = slices.Delete(model, at, at+1)
-			}
-		} else {
-			f.ChangeEntries("l", []string{text}, nil)
-			if at < 0 {
-				model = append(model, text)
-			}
-		}
-		if step%97 == 0 {
-			require.Equal(t, model, f.Entries("l"), step)
-		}
-	}
-	assert.Equal(t, model, f.Entries("l"))
-	assert.Equal(t, model, f.items(lists+"/l/entries?count=400", "entry"))
-	for len(model) > 3 { // one after the other, without a read between
-		f.ChangeEntries("l", nil, model[:1])
-		model = model[1:]
-	}
-	f.ChangeEntries("l", []string{"192.0.2.1"}, nil)
-	assert.Equal(t, append(model, "192.0.2.1"), f.Entries("l"))
-}
-
-// Section 8, with many concurrent clients: the list never exceeds its limit, and each entry is deleted once.
-func TestSection8EntryLimitsHoldConcurrently(t *testing.T) {
-	t.Parallel()
-	f := start(t, testserver.Config{})
-	f.AddNetworkList(testserver.NetworkListSpec{ID: "l", Entries: addresses(0, 48_000)})
-	victim := f.entryID("l", 0)
-	var mu sync.Mutex
-	statuses := map[string]int{}
-	var wg sync.WaitGroup
-	send := func(what, method, path, body string) {
-		wg.Go(func() {
-			r, err := f.try(method, path, body)
-			assert.NoError(t, err)
-			mu.Lock()
-			defer mu.Unlock()
-			statuses[fmt.Sprint(what, " ", r.status)]++
-		})
-	}
-	for i := range 8 {
-		send("add", http.MethodPost, lists+"/l/entries", entriesBody(addresses(50_000+500*i, 50_500+500*i)...))
-		send("delete", http.MethodDelete, lists+"/l/"+victim, "")
-		send("read", http.MethodGet, lists+"/l/entries?count=1000&page=48", "")
-		wg.Go(func() { assert.LessOrEqual(t, len(f.Entries("l")), 50_000) })
-	}
-	wg.Wait()
-	assert.Equal(t, map[string]int{"add 200": 4, "add 400": 4, "delete 200": 1, "delete 404": 7, "read 200": 8}, statuses)
-	left := f.Entries("l")
-	assert.Len(t, left, 49_999)
-	slices.Sort(left)
-	assert.Len(t, slices.Compact(left), 49_999)
 }

@@ -68,31 +68,6 @@ func TestGeneratorIsDeterministic(t *testing.T) {
 	}
 }
 
-// EventCount returns the total_results of a query of raw events, exact to the millisecond.
-func TestEventCount(t *testing.T) {
-	t.Parallel()
-	f := start(t, testserver.Config{EventsPerSecond: 10})
-	f.AddEvents(testserver.Event{Time: noon.Add(-time.Minute)}, testserver.Event{Time: noon.Add(time.Minute)})
-	from := noon.Add(-time.Hour)
-	got := f.result(events, "starttime", "2026-11-20T11:00:00", "endtime", "2026-11-20T12:00:00")
-	assert.Equal(t, got.Total, f.EventCount(from, noon))
-	assert.InDelta(t, 36001, got.Total, 1.01)
-	sum := 0
-	for _, cut := range []time.Duration{time.Nanosecond, time.Millisecond, 1234567 * time.Microsecond, time.Hour - time.Nanosecond, time.Hour} {
-		sum += f.EventCount(from, noon.Add(-time.Hour+cut))
-		from = noon.Add(-time.Hour + cut)
-	}
-	assert.Equal(t, got.Total, sum)
-	f, from = start(t, testserver.Config{}), noon.Add(-time.Hour)
-	f.AddEvents(testserver.Event{Time: from})
-	assert.Equal(t, 1, f.EventCount(from.Add(-1), from.Add(1)))
-	assert.Equal(t, 1, f.EventCount(from, noon))
-	assert.Zero(t, f.EventCount(from.Add(1), noon))
-	assert.Zero(t, f.EventCount(from.Add(-time.Hour), from))
-	assert.Zero(t, f.EventCount(noon, noon))
-	assert.Zero(t, f.EventCount(noon, noon.Add(-time.Hour)))
-}
-
 // The stream has events of every family and category, a skewed distribution, and values that are hard to handle.
 func TestGeneratedTraffic(t *testing.T) {
 	t.Parallel()
@@ -126,56 +101,4 @@ func TestGeneratedTraffic(t *testing.T) {
 		ips = append(ips, ip)
 	}
 	assert.Len(t, slices.Compact(slices.Sorted(slices.Values(ips))), 20)
-}
-
-// In both vocabularies, generated events differ only in their words, and belong to the same families.
-func TestVocabularies(t *testing.T) {
-	t.Parallel()
-	words := map[string]string{
-		`"WAF"`: `"WAF"`, `"CUSTOM"`: `"Custom"`, `"BLOCK_IP"`: `"Rate Limit"`, `"BLOCK_COUNTRY"`: `"Rate Limit"`,
-		`"RATE_LIMIT_IP"`: `"Rate Limit"`, `"RATE_LIMIT_COUNTRY"`: `"Rate Limit"`,
-		`"CRITICAL"`: `"High"`, `"ERROR"`: `"Medium"`, `"WARNING"`: `"Low"`, `"NOTICE"`: `"Info"`, `"BLOCK"`: `"Block"`, `"WARN"`: `"Warn"`,
-	}
-	var pairs []string
-	for from, to := range words {
-		pairs = append(pairs, from, to)
-	}
-	cfg := testserver.Config{EventsPerSecond: 0.5, EventSeed: 7}
-	document := start(t, cfg)
-	cfg.Dialect.Vocabulary = "portal"
-	portal := start(t, cfg)
-	const from, to = "2026-11-20T10:00:00", "2026-11-20T12:00:00"
-	rows := document.rowsOf(from, to)
-	for i, row := range rows {
-		rows[i] = strings.NewReplacer(pairs...).Replace(row)
-	}
-	assert.Equal(t, rows, portal.rowsOf(from, to))
-	for _, family := range allFamilies() {
-		metrics := []string{"filters", "event_action!=x"}
-		assert.Equal(t, hitsOf(t, document.result(family, metrics...)), hitsOf(t, portal.result(family, metrics...)), family)
-	}
-	for dimension, want := range map[string]string{
-		"event_type": `[["Custom"],["Rate Limit"],["WAF"]]`, "event_action": `[["Block"],["Warn"]]`,
-		"event_severity": `[["High"],["Info"],["Low"],["Medium"]]`,
-	} {
-		var values [][]any
-		for _, row := range decodeRows(t, portal.result(requests, "dimensions", dimension)) {
-			values = append(values, row[:1])
-		}
-		assert.JSONEq(t, want, marshal(t, values), dimension)
-	}
-	assert.Equal(t, portal.result(shaping, "filters", "event_type==Rate Limit").Total, portal.result(shaping).Total)
-}
-
-// hitsOf returns the sum of all hits, or the number of raw events.
-func hitsOf(t *testing.T, got result) (sum int64) {
-	t.Helper()
-	if !strings.HasSuffix(got.columns(), ",hits") {
-		return int64(got.Total)
-	}
-	for _, row := range decodeRows(t, got) {
-		hits, _ := row[len(row)-1].(json.Number).Int64()
-		sum += hits
-	}
-	return sum
 }

@@ -62,17 +62,6 @@ func (r response) object(t *testing.T) map[string]any {
 
 type edit func(*http.Request)
 
-func anonymous(r *http.Request) { r.Header.Del("Authorization") }
-
-func header(name string, vals ...string) edit { return func(r *http.Request) { r.Header[name] = vals } }
-
-func session(id string) edit {
-	return func(r *http.Request) {
-		anonymous(r)
-		r.Header.Set("Cookie", "authtoken="+id)
-	}
-}
-
 // request returns a request with valid credentials to a path relative to /acme/v1, or to a whole URL.
 func (f fake) request(method, path, body string, edits ...edit) *http.Request {
 	f.t.Helper()
@@ -126,11 +115,4 @@ const onePurge = `{"purge_request":{"action":"PURGE","uris":[{"match_mode":"EXAC
 func (f fake) purge(body string, edits ...edit) response {
 	f.t.Helper()
 	return f.do(http.MethodPost, "/cache/purge", body, edits...)
-}
-
-func marshal(t *testing.T, value any) string {
-	t.Helper()
-	text, err := json.Marshal(value)
-	require.NoError(t, err)
-	return string(text)
 }

@@ -170,14 +170,6 @@ func (f fake) result(family string, pairs ...string) result {
 	return out
 }
 
-// groupings returns the grouping sets of a family.
-func (f fake) groupings(family string) [][]string {
-	f.t.Helper()
-	var sets [][]string
-	require.NoError(f.t, json.Unmarshal([]byte(f.get(family+"/groupings").body), &sets))
-	return sets
-}
-
 // Sections 2.4 and 2.5: every dimension of every event; absent values are null.
 func TestSection25Dimensions(t *testing.T) {
 	t.Parallel()
