@@ -6,12 +6,9 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
 	"math/big"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -44,15 +41,6 @@ func (a *authority) roots() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(a.certificate)
 	return pool
-}
-
-// file returns a file for SSL_CERT_FILE, with which a process trusts only this authority.
-func (a *authority) file(t *testing.T) string {
-	t.Helper()
-	name := filepath.Join(t.TempDir(), "roots.pem")
-	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.certificate.Raw})
-	require.NoError(t, os.WriteFile(name, text, 0o600))
-	return name
 }
 
 // issue returns a certificate for service.example.com and loopback, for servers and clients. change modifies it before

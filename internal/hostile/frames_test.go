@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -110,67 +109,6 @@ func setting(id uint16, value uint32) []byte {
 // again writes a frame over and over, until the client disconnects.
 func again(f *frames, kind byte, stream uint32, payload []byte) {
 	for f.send(kind, 0, stream, payload) {
-	}
-}
-
-// HTTP/2 that follows the RFC, or nearly: the response is complete, and the call returns it.
-func TestFramesInOtherOrders(t *testing.T) {
-	t.Parallel()
-	trusted := newAuthority(t)
-	certificate := trusted.issue(t, nil)
-	right := []byte(rightForAll)
-	for name, s := range map[string]struct {
-		settings []byte
-		answer   func(f *frames, stream uint32)
-	}{
-		"one stream at a time": {setting(settingMaxStreams, 1), (*frames).respond},
-		"interim responses": {nil, func(f *frames, stream uint32) {
-			for range 20 {
-				f.send(frameHeaders, flagEndHeaders, stream, []byte("\x08\x03103\x00\x01a\x01b"))
-			}
-			f.respond(stream)
-		}},
-		"trailers": {nil, func(f *frames, stream uint32) {
-			f.send(frameHeaders, flagEndHeaders, stream, block("200"))
-			f.send(frameData, 0, stream, right)
-			f.send(frameHeaders, flagEndHeaders|flagEndStream, stream, []byte("\x00\x01a\x01b"))
-		}},
-		"empty frames between": {nil, func(f *frames, stream uint32) {
-			f.send(frameHeaders, 0, stream, block("200"))
-			f.send(frameContinuation, 0, stream, nil)
-			f.send(frameContinuation, flagEndHeaders, stream, nil)
-			for _, b := range right {
-				f.send(frameData, 0, stream, nil)
-				f.send(frameData, 0, stream, []byte{b})
-			}
-			f.send(frameData, flagEndStream, stream, nil)
-		}},
-		"GOAWAY in the middle of the body": {nil, func(f *frames, stream uint32) {
-			f.send(frameHeaders, flagEndHeaders, stream, block("200"))
-			f.send(frameData, 0, stream, right[:10])
-			f.send(frameGoAway, 0, 0, numbers(stream, codeNoError))
-			f.send(frameData, flagEndStream, stream, right[10:])
-		}},
-		"RST_STREAM after the end": {nil, func(f *frames, stream uint32) {
-			f.respond(stream)
-			f.send(frameReset, 0, stream, numbers(codeNoError))
-		}},
-		"garbage after the end": {nil, func(f *frames, stream uint32) {
-			f.respond(stream)
-			f.send(0xff, 0xff, stream, []byte("garbage"))
-		}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			service := startRaw(t, overFrames(certificate, s.settings, s.answer))
-			transport := trusted.transport(t)
-			c := client(t, "https://"+service.addr, quick(transport, webdelivery.WithAttemptTimeout(10*time.Second))...)
-			for range 2 {
-				for _, k := range kinds {
-					assert.NoError(t, k.call(bounded(t), c), k.name)
-				}
-			}
-		})
 	}
 }
 

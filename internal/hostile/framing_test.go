@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -83,30 +82,6 @@ func checkFailed(t *testing.T, name, kind string, err error) {
 	assert.Equal(t, attempts, attemptsOf(err), "%s: %v", kind, err)
 }
 
-// Unsolicited interim responses (RFC 9110, section 15.2) are not the response, however many come.
-func TestInterimResponses(t *testing.T) {
-	t.Parallel()
-	for _, interim := range []string{
-		"HTTP/1.1 100 Continue\r\n\r\n",
-		"HTTP/1.1 102 Processing\r\n\r\n",
-		"HTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\n\r\n",
-	} {
-		for _, times := range []int{1, 5, 6, 100} {
-			t.Run(fmt.Sprintf("%s x %d", interim[9:12], times), func(t *testing.T) {
-				t.Parallel()
-				service := startRaw(t, once(strings.Repeat(interim, times)+"%OK%"))
-				transport := &http.Transport{DisableKeepAlives: true}
-				defer transport.CloseIdleConnections()
-				c := client(t, "http://"+service.addr, quick(transport)...)
-				for _, k := range kinds {
-					assert.NoError(t, k.call(bounded(t), c), k.name)
-				}
-				assert.Equal(t, int64(len(kinds)), service.accepted.Load(), "one attempt each")
-			})
-		}
-	}
-}
-
 // If a response is incomplete or malformed, wherever it breaks, a read is retried, a write is not, and its outcome is
 // unknown. A response without end fails at the latest with the timeout of the attempt.
 func TestResponsesThatAreNone(t *testing.T) {
@@ -135,37 +110,6 @@ func TestResponsesThatAreNone(t *testing.T) {
 			c := client(t, "http://"+service.addr, few(name, transport)...)
 			for _, k := range kinds {
 				checkFailed(t, name, k.name, k.call(bounded(t), c))
-			}
-		})
-	}
-}
-
-// After its response, a service sends an unsolicited one. The next call on that connection does not get it. (Calls at
-// the same time may get it, because net/http reads the received data when it reuses the connection. See
-// docs/reliability.md.)
-func TestResponsesToNoRequest(t *testing.T) {
-	t.Parallel()
-	for name, surplus := range map[string]string{
-		"a response":         task("foreign"),
-		"half a response":    task("foreign")[:40],
-		"an interim one":     "HTTP/1.1 103 Early Hints\r\n\r\n",
-		"408":                "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n",
-		"what is no HTTP":    "hello",
-		"the end of another": "\r\n0\r\n\r\n",
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			service := startRaw(t, answers(func(req *http.Request, _ int) string {
-				return task(req.URL.Path[strings.LastIndex(req.URL.Path, "/")+1:]) + surplus
-			}))
-			transport := &http.Transport{}
-			defer transport.CloseIdleConnections()
-			c := client(t, "http://"+service.addr, quick(transport)...)
-			for n := range 20 {
-				want := fmt.Sprintf("t-%d", n)
-				got, err := c.Tasks.Get(bounded(t), want)
-				require.NoError(t, err)
-				assert.Equal(t, want, got.ID)
 			}
 		})
 	}
@@ -217,31 +161,4 @@ func TestConnectionsClosedAtEachMoment(t *testing.T) {
 			assert.Zero(t, writes.Load(), "it was not sent again")
 		})
 	}
-}
-
-// Many concurrent calls use few connections, which lose every second request. Each call gets its own response.
-func TestResponsesReachTheirCalls(t *testing.T) {
-	t.Parallel()
-	var count atomic.Int64
-	service := startRaw(t, answers(func(req *http.Request, _ int) string {
-		if count.Add(1)%2 == 0 {
-			return ""
-		}
-		return task(req.URL.Path[strings.LastIndex(req.URL.Path, "/")+1:])
-	}))
-	transport := &http.Transport{MaxConnsPerHost: 2}
-	defer transport.CloseIdleConnections()
-	c := client(t, "http://"+service.addr, quick(transport, webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 20, MinWait: time.Millisecond}))...)
-	ctx := bounded(t)
-	var all sync.WaitGroup
-	for n := range 20 {
-		all.Go(func() {
-			want := fmt.Sprintf("t-%d", n)
-			got, err := c.Tasks.Get(ctx, want)
-			if assert.NoError(t, err) {
-				assert.Equal(t, want, got.ID)
-			}
-		})
-	}
-	all.Wait()
 }

@@ -30,26 +30,6 @@ func tooFast(arrivals []time.Duration) []int {
 	return found
 }
 
-// closest returns the shortest time between the first and the third of three arrivals.
-func closest(arrivals []time.Duration) time.Duration {
-	least := time.Duration(-1)
-	for i := range len(arrivals) - 2 {
-		if span := arrivals[i+2] - arrivals[i]; least < 0 || span < least {
-			least = span
-		}
-	}
-	return least
-}
-
-// rate returns the purges per second from the second arrival on, because the first two may come together.
-func rate(arrivals []time.Duration) float64 {
-	n := len(arrivals)
-	if n < 3 {
-		return 0
-	}
-	return float64(n-2) / (arrivals[n-1] - arrivals[1]).Seconds()
-}
-
 func TestTooFast(t *testing.T) {
 	t.Parallel()
 	s := time.Second

@@ -1,14 +1,13 @@
 package hostile
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -28,21 +27,8 @@ type scenario struct {
 	network *Network // nil: no proxy
 
 	transport func(*http.Transport) // changes net/http's transport; nil changes nothing
-	hosts     []string              // of the base URLs, with PORT for the port; empty: 127.0.0.1. Each has its own client
-	clients   int                   // 0: 1; without hosts only
-	purges    int                   // 0: 10; HOSTILE_PURGES, if that is more
+	purges    int                   // 0: 10
 	giveUp    bool                  // the contexts of some purges end at random moments
-	busy      bool                  // the machine is busy with other work
-}
-
-// wanted returns the number of purges of a scenario.
-func (s *scenario) wanted() int {
-	own := s.purges
-	if own == 0 {
-		own = 10
-	}
-	n, _ := strconv.Atoi(os.Getenv("HOSTILE_PURGES"))
-	return max(n, own)
 }
 
 // goroutines send the purges of a scenario.
@@ -53,83 +39,57 @@ type outcome struct {
 	attempts int // of the SDK
 	arrivals []time.Duration
 	lost     int // requests that the proxy did not pass on
-	gaveUp   int // purges whose context ended
 }
 
 // run sends the purges of a scenario, and waits until every sent request has arrived.
 func run(t testing.TB, s scenario) outcome {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute+time.Duration(s.wanted())*10*time.Second)
+	s.purges = cmp.Or(s.purges, 10)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute+time.Duration(s.purges)*10*time.Second)
 	defer cancel()
 	server, err := Start(ctx, s.plan)
 	require.NoError(t, err)
-	bases := make([]string, 0, goroutines)
-	for _, host := range s.hosts {
-		if strings.HasPrefix(host, "[") && !server.HasIPv6 {
-			t.Skip("this machine has no IPv6")
-		}
-		bases = append(bases, strings.ReplaceAll(host, "PORT", strconv.Itoa(server.Port)))
-	}
+	addr := server.Addr()
 	var proxy *Proxy
 	if s.network != nil {
-		proxy, err = NewProxy(server.Addr(), *s.network)
+		proxy, err = NewProxy(addr, *s.network)
 		require.NoError(t, err)
-	}
-	for len(bases) < max(1, s.clients) {
-		if proxy != nil {
-			bases = append(bases, proxy.Addr())
-		} else {
-			bases = append(bases, server.Addr())
-		}
+		addr = proxy.Addr()
 	}
 	c := &crowd{TB: t, scenario: s, random: rand.New(rand.NewPCG(1, 0))}
-	for _, base := range bases {
-		c.addClient(base, server)
-	}
-
-	if s.busy {
-		defer beBusy(ctx)()
-	}
+	client, transport := c.client(addr, server)
 	var all sync.WaitGroup
-	for i := range goroutines {
-		client := c.clients[i%len(c.clients)]
+	for range goroutines {
 		all.Go(func() {
-			for n := c.next(); n <= s.wanted(); n = c.next() {
+			for n := c.next(); n <= s.purges; n = c.next() {
 				c.purge(ctx, client, n)
 			}
 		})
 	}
 	all.Wait()
-	for _, transport := range c.transports {
-		transport.CloseIdleConnections()
-	}
-	o := outcome{attempts: int(c.attempts.Load()), gaveUp: int(c.gaveUp.Load())}
+	transport.CloseIdleConnections()
+	o := outcome{attempts: int(c.attempts.Load())}
 	if proxy != nil {
 		proxy.Close(30 * time.Second)
 		o.lost = proxy.Lost()
 	}
 	o.arrivals, err = server.Stop()
 	require.NoError(t, err)
-	t.Logf("%d attempts, %d arrivals, %d lost, %d given up; three arrivals take at least %v; %.2f purges/s", o.attempts,
-		len(o.arrivals), o.lost, o.gaveUp, closest(o.arrivals), rate(o.arrivals))
 	return o
 }
 
-// crowd is the clients of a scenario.
+// crowd is the callers of a scenario.
 type crowd struct {
 	testing.TB
 	scenario
 
-	clients    []*webdelivery.Client
-	transports []*http.Transport
-
-	begun, attempts, gaveUp atomic.Int64
+	begun, attempts atomic.Int64
 
 	mu     sync.Mutex
 	random *rand.Rand
 }
 
-func (c *crowd) addClient(host string, server *Server) {
+func (c *crowd) client(host string, server *Server) (*webdelivery.Client, *http.Transport) {
 	c.Helper()
 	scheme := "https"
 	if c.plan.Protocol == HTTP1 {
@@ -146,10 +106,9 @@ func (c *crowd) addClient(host string, server *Server) {
 		webdelivery.BasicAuth("alice", "correct-horse-battery"),
 		webdelivery.WithHTTPClient(&http.Client{Transport: &attempts{c, transport}}),
 		webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 20, MinWait: time.Millisecond}),
-		webdelivery.WithPlainHTTP(), // "localhost." may not count as loopback
 	)
 	require.NoError(c, err)
-	c.clients, c.transports = append(c.clients, client), append(c.transports, transport)
+	return client, transport
 }
 
 // next returns the number of the next purge, from 1.
@@ -170,7 +129,6 @@ func (c *crowd) purge(ctx context.Context, client *webdelivery.Client, n int) {
 		Action: webdelivery.ActionPurge, URIs: []webdelivery.PurgeURI{webdelivery.Exact(fmt.Sprintf("https://www.example.com/%d", n))},
 	})
 	if c.giveUp && errors.Is(err, context.Canceled) {
-		c.gaveUp.Add(1)
 		return
 	}
 	assert.NoError(c, err, "purge %d", n)
