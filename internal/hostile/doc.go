@@ -14,6 +14,4 @@
 // # How to run it
 //
 //	go test -race ./internal/hostile
-//	HOSTILE_PURGES=100 go test -race -v ./internal/hostile    more purges in each scenario; the default is about 10
-//	go test -run - -bench . ./internal/hostile                purges per second in the undisturbed case
 package hostile
