@@ -34,8 +34,6 @@ const (
 	failed     = "error" // of a read
 )
 
-var columns = []string{done, failed, applied, notApplied, unknown}
-
 func newTally() *tally { return &tally{counts: map[string]map[string]int{}, errs: map[string]int{}} }
 
 func (t *tally) note(operation, outcome, class string) {
@@ -70,31 +68,15 @@ func (t *tally) total() (n int) {
 	return n
 }
 
-// String returns the table for the end of a run.
+// String returns a line for each operation.
 func (t *tally) String() string {
-	sums := t.sums()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var b strings.Builder
-	line := func(name string, counts map[string]int) {
-		fmt.Fprintf(&b, "%-36s", name)
-		for _, c := range columns {
-			fmt.Fprintf(&b, "%12d", counts[c])
-		}
-		b.WriteByte('\n')
-	}
-	fmt.Fprintf(&b, "%-36s", "operation")
-	for _, c := range columns {
-		fmt.Fprintf(&b, "%12s", c)
-	}
-	b.WriteByte('\n')
 	for _, name := range slices.Sorted(maps.Keys(t.counts)) {
-		line(name, t.counts[name])
+		fmt.Fprintf(&b, "%-36s %v\n", name, t.counts[name])
 	}
-	line("all", sums)
-	for _, class := range slices.Sorted(maps.Keys(t.errs)) {
-		fmt.Fprintf(&b, "%s: %d\n", class, t.errs[class])
-	}
+	fmt.Fprintln(&b, t.errs)
 	return b.String()
 }
 
@@ -139,7 +121,6 @@ var classes = []struct {
 	{"PartialError", as[*webdelivery.PartialError]},
 	{"TaskError", as[*webdelivery.TaskError]},
 	{"TransactionError", as[*webdelivery.TransactionError]},
-	{"IncompleteError", as[*webdelivery.IncompleteError]},
 	{"IncompleteError", as[*webdelivery.IncompleteError]},
 	{"ErrPlanStale", func(err error) bool { return errors.Is(err, webdelivery.ErrPlanStale) }},
 	{"ErrQueueClosed", func(err error) bool { return errors.Is(err, webdelivery.ErrQueueClosed) }},

@@ -26,7 +26,7 @@ func (w *worker) anyOther(ctx context.Context, c *webdelivery.Client) error {
 	op := w.others[w.IntN(len(w.others))]
 	list, _ := w.ownList(3)
 	defer w.leave(list)
-	use, err := op.Prepare(ctx, operations.Service{Server: w.srv, Client: w.quiet, Task: fixedTask(0), List: list})
+	use, err := op.Prepare(ctx, operations.Service{Server: w.srv, Client: w.quiet, Task: taskID, List: list})
 	if err != nil {
 		return err // the weather can hit this too
 	}

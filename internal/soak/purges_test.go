@@ -55,7 +55,7 @@ func (w *worker) submitPurge(ctx context.Context, c *webdelivery.Client) error {
 	}
 	defer func() { <-w.purging }()
 	uris, patterns, foreign := w.uris()
-	receipt, err := c.Purge.Submit(ctx, webdelivery.PurgeRequest{Action: webdelivery.ActionExpire, URIs: uris})
+	_, err := c.Purge.Submit(ctx, webdelivery.PurgeRequest{Action: webdelivery.ActionExpire, URIs: uris})
 	outcome := w.wrote("Purge.Submit", err)
 	if foreign { // whatever the outcome, the service cannot have accepted it
 		if outcome == webdelivery.OutcomeApplied {
@@ -63,52 +63,8 @@ func (w *worker) submitPurge(ctx context.Context, c *webdelivery.Client) error {
 		}
 		outcome = webdelivery.OutcomeNotApplied
 	}
-	has := w.purged()
-	w.expect(has, claimed("Purge.Submit", "", patterns, outcome, false, err))
-	if err == nil {
-		w.receive("Purge.Submit", receipt, patterns)
-	}
+	w.expect(w.purged(), claimed("Purge.Submit", "", patterns, outcome, false, err))
 	return err
-}
-
-// submitAndWait purges and waits. A transaction together with an error means that the purge was accepted.
-func (w *worker) submitAndWait(ctx context.Context, c *webdelivery.Client) error {
-	if !enter(w.purging) {
-		return nil
-	}
-	defer func() { <-w.purging }()
-	uris, patterns, foreign := w.uris()
-	request := webdelivery.PurgeRequest{Action: webdelivery.ActionExpire, URIs: uris}
-	tx, err := c.Purge.SubmitAndWait(ctx, request, webdelivery.PollEvery(50*time.Millisecond))
-	outcome := w.wrote("Purge.SubmitAndWait", err)
-	switch {
-	case foreign && tx != nil:
-		w.problem("Purge.SubmitAndWait", "a foreign domain was purged: %v", err)
-	case foreign:
-		outcome = webdelivery.OutcomeNotApplied
-	case tx != nil:
-		outcome = webdelivery.OutcomeApplied
-	}
-	w.expect(w.purged(), claimed("Purge.SubmitAndWait", "", patterns, outcome, false, err))
-	return err
-}
-
-// receive checks that a receipt belongs to the purge of a pattern.
-func (w *worker) receive(operation string, r *webdelivery.PurgeReceipt, patterns []string) {
-	for _, p := range w.srv.Purged() {
-		if p.TransactionID != r.TransactionID {
-			continue
-		}
-		for _, uri := range p.URIs {
-			if uri.URIPattern == patterns[len(patterns)-1] {
-				w.claimLock.Lock()
-				defer w.claimLock.Unlock()
-				w.receipts = append(w.receipts, r.TransactionID)
-				return
-			}
-		}
-	}
-	w.problem(operation, "transaction %d does not carry %s", r.TransactionID, patterns[len(patterns)-1])
 }
 
 func (w *worker) queuePurge(ctx context.Context, _ *webdelivery.Client) error {
@@ -141,8 +97,8 @@ func (w *worker) purgeWith(
 	w.queueLock.RLock()
 	q := w.queues[w.IntN(2)]
 	w.queueLock.RUnlock()
-	uris, patterns, foreign := w.uris()
-	receipt, err := purge(q, ctx, uris...)
+	uris, patterns, _ := w.uris()
+	_, err := purge(q, ctx, uris...)
 	outcome := w.wrote(operation, err)
 	concerned := setOf(nil)
 	var failure *webdelivery.QueueError
@@ -167,9 +123,6 @@ func (w *worker) purgeWith(
 		claims = append(claims, claimed(operation, "", []string{p}, of, false, err)...)
 	}
 	w.expect(w.purged(), claims)
-	if err == nil && !foreign {
-		w.receive(operation, receipt, patterns)
-	}
 	return err
 }
 
@@ -188,45 +141,4 @@ func (w *worker) closeQueue(ctx context.Context, _ *webdelivery.Client) error {
 	err := old.Close(ctx)
 	w.read("PurgeQueue.Close", err)
 	return err
-}
-
-// someTransaction returns a transaction that was accepted in this round.
-func (w *worker) someTransaction() (int64, bool) {
-	w.claimLock.Lock()
-	defer w.claimLock.Unlock()
-	if len(w.receipts) == 0 {
-		return 0, false
-	}
-	return w.receipts[w.IntN(len(w.receipts))], true
-}
-
-func (w *worker) purgeStatus(ctx context.Context, c *webdelivery.Client) error {
-	id, ok := w.someTransaction()
-	if !ok {
-		return nil
-	}
-	tx, err := c.Purge.Status(ctx, id)
-	if w.read("Purge.Status", err) && (tx.TransactionID != id || tx.BeginTS.IsZero() || tx.Pending() != tx.EndTS.IsZero()) {
-		w.problem("Purge.Status", "transaction %d reads as %+v", id, tx)
-	}
-	return err
-}
-
-func (w *worker) waitForPurge(ctx context.Context, c *webdelivery.Client) error {
-	id, ok := w.someTransaction()
-	if !ok {
-		return nil
-	}
-	tx, err := c.Purge.Wait(ctx, id, webdelivery.PollEvery(50*time.Millisecond))
-	var ended *webdelivery.TransactionError
-	if errors.As(err, &ended) {
-		tx, err = ended.Transaction, nil
-	}
-	if !w.awaited("Purge.Wait", err) {
-		return err
-	}
-	if tx.TransactionID != id || tx.Pending() || (tx.Status == "FAILED") != (ended != nil) {
-		w.problem("Purge.Wait", "transaction %d ended as %+v: %v", id, tx, ended)
-	}
-	return nil
 }

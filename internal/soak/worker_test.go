@@ -22,49 +22,21 @@ type operation struct {
 	of     []string // the entries of internal/operations that it covers more closely than anyOther
 }
 
-// lines are drawn by weight. Cheap ones come often; purges wait for permits, and large lists take time. anyOther draws
+// lines are drawn by weight: what many workers do to the same objects, and what must arrive completely. anyOther draws
 // the operations without their own line.
 func lines() []operation {
 	return []operation{
-		{8, (*worker).getTask, []string{"Tasks.Get"}},
-		{4, (*worker).getMissingTask, []string{"Tasks.Get"}},
-		{6, (*worker).listTasks, []string{"Tasks.List"}},
-		{3, (*worker).allTasks, []string{"Tasks.All"}},
-		{5, (*worker).waitForTask, []string{"Tasks.Wait"}},
-		{4, (*worker).doTask, []string{"Do"}},
-
-		{2, (*worker).submitPurge, []string{"Purge.Submit"}},
+		{2, (*worker).submitPurge, []string{"Purge.Submit", "Purge.SubmitAndWait"}},
 		{4, (*worker).queuePurge, []string{"PurgeQueue.Purge"}},
 		{2, (*worker).purgeFrom, []string{"PurgeQueue.PurgeFrom"}},
 		{1, (*worker).closeQueue, []string{"PurgeQueue.Close"}},
-		{4, (*worker).purgeStatus, []string{"Purge.Status"}},
-		{1, (*worker).submitAndWait, []string{"Purge.SubmitAndWait"}},
-		{2, (*worker).waitForPurge, []string{"Purge.Wait"}},
-
-		{5, (*worker).queryEvents, []string{"Stats.Events.Query"}},
-		{4, (*worker).eventRows, []string{"Stats.Events.All"}},
-		{2, (*worker).everyEvent, []string{"Stats.Events.All"}},
-		{3, (*worker).scanEvents, []string{"Stats.Events.All"}},
-		{4, (*worker).trends, []string{"Stats.WAFTrends.Query"}},
-		{4, (*worker).topK, []string{"Stats.WAFTopK.Query", "Stats.TrafficShapingTopK.All"}},
-		{3, (*worker).names, []string{"Stats.RequestTrends.Metrics", "Stats.Events.Dimensions", "Stats.WAFTrends.Groupings", "Stats.TrafficShapingTrends.Head"}},
-
-		{4, (*worker).listLists, []string{"NetworkLists.List"}},
-		{3, (*worker).allLists, []string{"NetworkLists.All"}},
-		{3, (*worker).getList, []string{"NetworkLists.Get", "NetworkLists.GetSummary"}},
-		{3, (*worker).listEntries, []string{"NetworkLists.Entries"}},
-		{2, (*worker).allEntries, []string{"NetworkLists.AllEntries"}},
-		{3, (*worker).getEntry, []string{"NetworkLists.GetEntry"}},
+		{8, (*worker).eventRows, []string{"Stats.Events.All"}},
+		{3, (*worker).allEntries, []string{"NetworkLists.AllEntries"}},
 		{14, (*worker).addEntries, []string{"NetworkLists.AddEntries"}},
-		{14, (*worker).deleteEntry, []string{"NetworkLists.DeleteEntry"}},
-		{6, (*worker).addByDo, []string{"Do"}},
-		{4, (*worker).clearList, []string{"NetworkLists.ClearEntries"}},
-		{6, (*worker).deleteList, []string{"NetworkLists.Delete"}},
+		{14, (*worker).deleteEntry, []string{"NetworkLists.DeleteEntry", "Do"}},
 		{4, (*worker).planAndApply, []string{"NetworkLists.Plan", "NetworkLists.Apply"}},
-		{1, (*worker).addManyEntries, []string{"NetworkLists.AddEntries"}},
-
 		{2, (*worker).createSession, []string{"Sessions.Create"}},
-		{6, (*worker).anyOther, nil},
+		{60, (*worker).anyOther, nil},
 	}
 }
 

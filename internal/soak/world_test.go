@@ -26,21 +26,21 @@ type world struct {
 	still      string   // a list that no worker changes
 	stillTexts []string // its entries
 	stillIDs   []string // the ids of its entries
-	countries  []testserver.NetworkListSpec
 
 	shared    []string // lists to which all workers add, and from which all delete
 	doomed    []entry  // entries of these lists, each of which is deleted once
 	nextDoom  atomic.Int64
 	claimLock sync.Mutex
 	claims    []claim
-	left      []string   // lists that are no longer needed
-	many      sync.Mutex // held by the worker that adds very many entries
+	left      []string // lists that are no longer needed
 
 	eventsFrom time.Time
 	purging    chan struct{} // places for workers that wait for a permit
 	queueing   chan struct{}
-	receipts   []int64
 }
+
+// taskID is a task that has ended.
+const taskID = "ended"
 
 type entry struct{ list, id, text string }
 
@@ -69,11 +69,9 @@ func (s *soak) prepare() {
 	if s.rounds == 1 {
 		s.create()
 	}
-	for i := range fixedTasks {
-		s.srv.AddTask(testserver.TaskSpec{ID: fixedTask(i), Operation: fixedOperation})
-	}
+	s.srv.AddTask(testserver.TaskSpec{ID: taskID})
 	s.addEvents()
-	s.shared, s.doomed, s.receipts = nil, nil, nil
+	s.shared, s.doomed = nil, nil
 	s.nextDoom.Store(0)
 	for range sharedLists {
 		list := s.srv.AddNetworkList(testserver.NetworkListSpec{Name: "shared", Entries: s.addresses(doomedEach)})
@@ -94,15 +92,6 @@ func (s *soak) create() {
 	for i, e := range s.identified(s.still) {
 		require.Equal(s, s.stillTexts[i], e.text)
 		s.stillIDs = append(s.stillIDs, e.id)
-	}
-	codes := []string{"DE", "FR", "IS", "JP", "NG"}
-	for i := range 23 {
-		spec := testserver.NetworkListSpec{
-			ID: fmt.Sprintf("countries-%02d", i), Type: "GEO", Name: fmt.Sprint("countries ", i), Deprecated: i%5 == 0,
-			Entries: codes[:i%len(codes)],
-		}
-		s.srv.AddNetworkList(spec)
-		s.countries = append(s.countries, spec)
 	}
 }
 
