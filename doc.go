@@ -170,14 +170,14 @@
 // # Versions
 //
 // The module follows semver. Before 1.0, a minor version may break programs; CHANGELOG.md names each replacement, and
-// [Versions and compatibility] says what is promised. The SDK speaks version v1 of the service. If the service adds
+// [Versions] says what is promised. The SDK speaks version v1 of the service. If the service adds
 // something, programs continue to work. The SDK ignores unknown members of a response, and passes unknown statuses
 // and types through as strings. (Service document, [section 9].)
 //
 // [service document]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md
 // [open point]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/open-points.md
 // [list of errors]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/errors.md
-// [fault tables]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/reliability.md#faults
-// [Versions and compatibility]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/compatibility.md
+// [fault tables]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/internals/reliability.md#faults
+// [Versions]: https://github.com/webdelivery/webdelivery-go#versions
 // [section 9]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#9-versioning
 package webdelivery

@@ -25,7 +25,7 @@ import (
 )
 
 // This file is the matrix of faults: one table describes what each fault does to each kind of operation. The tests
-// run it (operation x fault x moment), and docs/reliability.md shows it.
+// run it (operation x fault x moment), and docs/internals/reliability.md shows it.
 
 // column is a kind of operation as on the page. It is operations.Kind, which depends on the effect of a retry and on
 // what was already yielded when a fault comes.
@@ -717,7 +717,7 @@ func (f *fixture) cancelCall(c cancellation, op operationOf) {
 // The page shows these tables.
 func TestReliabilityPage(t *testing.T) {
 	t.Parallel()
-	b, err := os.ReadFile("docs/reliability.md")
+	b, err := os.ReadFile("docs/internals/reliability.md")
 	require.NoError(t, err)
 	page := string(b)
 

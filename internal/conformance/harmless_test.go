@@ -44,7 +44,7 @@ func TestNothingIsChangedUnlessNamed(t *testing.T) {
 	assert.Equal(t, 2, sessions, "one by the user, one by a stranger")
 	assert.Equal(t, 1, server.Logins())
 	assert.Equal(t, map[string]int{"conformance-nobody": 8, "authtoken=conformance-absent": 4, "": 3}, refused,
-		"as docs/conformance.md says")
+		"as docs/internals/conformance.md says")
 }
 
 // The suite leaves the WriteList as it found it, and does not change a WriteList that has entries.

@@ -99,7 +99,7 @@ func (s *cutServer) serve(conn net.Conn) {
 	_, _ = io.WriteString(conn, s.framing.body(s.whole, cut))
 }
 
-// cutCall is an operation whose response is cut, with the promise of docs/reliability.md for it.
+// cutCall is an operation whose response is cut, with the promise of docs/internals/reliability.md for it.
 type cutCall struct {
 	operations.Operation
 
@@ -176,7 +176,7 @@ func cutCalls(t *testing.T) (calls []cutCall) {
 	return calls
 }
 
-// A call whose response body is cut is retried as often as docs/reliability.md says, and fails with an unexpected end.
+// A call whose response body is cut is retried as often as docs/internals/reliability.md says, and fails with an unexpected end.
 // If a later attempt gets the complete body, the call succeeds.
 func TestBodiesThatAreCut(t *testing.T) {
 	t.Parallel()
