@@ -57,6 +57,7 @@ type AddEntriesReply struct {
 // AddEntriesResult is the result of [NetworkListsService.AddEntries].
 type AddEntriesResult struct {
 	Added   []string          `json:"added"`   // the entries that were sent: without duplicates, countries in upper case
+	Tasks   []string          `json:"tasks"`   // ids of the tasks in the responses; nil if there were none
 	Replies []AddEntriesReply `json:"replies"` // one per call
 }
 
@@ -70,7 +71,7 @@ type AddEntriesResult struct {
 // returns the result so far together with a [*PartialError]. It says which entries were accepted, which were not, and
 // which are unknown. You may safely call AddEntries again with all of them.
 //
-// The service decides whether the list has room. AddEntries does not wait for the tasks in the responses. A 2xx
+// The service decides whether the list has room. AddEntries does not wait for the tasks in the responses: [TasksService.WaitAll] does. A 2xx
 // response of any shape counts as accepted. If it neither names a task nor shows the entries, it proves nothing: if
 // the entries must be there, read the list.
 func (s *NetworkListsService) AddEntries(ctx context.Context, id string, entries []string) (*AddEntriesResult, error) {
@@ -98,6 +99,9 @@ func (s *NetworkListsService) AddEntries(ctx context.Context, id string, entries
 		}
 		result.Added = texts[:at+len(part)]
 		result.Replies = append(result.Replies, *reply)
+		if reply.Task != nil {
+			result.Tasks = append(result.Tasks, reply.Task.ID)
+		}
 	}
 	return result, nil
 }

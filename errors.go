@@ -101,7 +101,7 @@ func (e *Error) Error() string {
 		b.WriteString(": " + redact.Line(within(e.cause.Error())))
 	}
 	if e.always && e.status() == http.StatusNotFound {
-		b.WriteString("; check the customer and the base URL")
+		b.WriteString("; check the id, the customer and the base URL")
 	}
 	if e.Attempts > 1 {
 		fmt.Fprintf(&b, " (%d attempts)", e.Attempts)

@@ -191,6 +191,7 @@ func TestAddEntriesInParts(t *testing.T) {
 		}
 		assert.Equal(f, []int{5000, 5000, 2000}, sizes)
 		require.Len(f, result.Replies, 3)
+		assert.Len(f, result.Tasks, 3)
 		for _, response := range result.Replies {
 			require.NotNil(f, response.Task)
 			assert.NotEmpty(f, response.Task.ID)

@@ -24,7 +24,7 @@ func fleetQueue(rdb redis.UniversalClient) (*redisqueue.Queue, error) {
 	if err != nil {
 		return nil, err
 	}
-	return redisqueue.New(rdb, client, redisqueue.Options{Lease: time.Second})
+	return redisqueue.New(rdb, client, redisqueue.Options{})
 }
 
 // purgeChanged may be called from any number of goroutines, on any number of machines.
