@@ -91,16 +91,6 @@ func TestPlanThenApplyThenNothing(t *testing.T) {
 	assert.Empty(t, stderr)
 }
 
-// Several feeds are one set of entries, which -aggregate merges.
-func TestFeedsAreMerged(t *testing.T) {
-	srv, list := service(t)
-	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
-	first, second := file(t, "a.txt", "192.0.2.0/25\n198.51.100.0/24"), file(t, "b.json", `["192.0.2.128/25"]`)
-	code, _, stderr := blocklist(t, "-apply", "-aggregate", "-max-remove", "all", "blocklist", first, second)
-	require.Equal(t, program.Done, code, stderr)
-	assert.ElementsMatch(t, []string{"192.0.2.0/24", "198.51.100.0/24"}, srv.Entries(list))
-}
-
 // -apply-plan applies the saved plan, unless the list has changed since.
 func TestStoredPlan(t *testing.T) {
 	srv, list := service(t)
@@ -198,22 +188,6 @@ func TestWait(t *testing.T) {
 	require.Error(t, interrupted.Err())
 }
 
-// The feed - is standard input.
-func TestStandardInputIsAFeed(t *testing.T) {
-	srv, list := service(t)
-	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
-	other := file(t, "feed.txt", "203.0.113.10\n")
-	code, _, stderr := with(t.Context(), program.Streams{In: strings.NewReader(wanted)}, "-apply", "blocklist", "-", other)
-	assert.Equal(t, program.Done, code, stderr)
-	assert.Equal(t, append(held[:4:4], "203.0.113.9", "203.0.113.10"), srv.Entries(list))
-	code, _, stderr = with(t.Context(), program.Streams{In: strings.NewReader("192.0.2.1\nnonsense\n")}, "-apply", "blocklist", "-")
-	assert.Equal(t, program.Failed, code)
-	assert.Contains(t, stderr, "-:2: \"nonsense\" is neither")
-	code, _, stderr = blocklist(t, "-apply", "blocklist", "-")
-	assert.Equal(t, program.Failed, code)
-	assert.Contains(t, stderr, "-:1: the feed ends without an entry")
-}
-
 // A feed of another type changes nothing. The error of a damaged feed names its lines.
 func TestRefused(t *testing.T) {
 	srv, list := service(t)
@@ -284,54 +258,6 @@ func TestRemovalsAreGuarded(t *testing.T) {
 	assert.Equal(t, program.Failed, code)
 }
 
-// Flags limit what a feed may add. The error names the flag, the entry and its place.
-func TestAdditionsAreGuarded(t *testing.T) {
-	srv, list := service(t)
-	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
-	before := strings.Join(held, "\n") + "\n"
-	for want, tt := range map[string]struct {
-		added string
-		args  []string
-	}{
-		"blocklist: -widest-ipv4: 198.51.100.0/2 (FEED:6) would be added, but the widest allowed IPv4 range is /8; set -widest-ipv4 to 2 to allow it\n": {
-			"198.51.100.0/2", nil, // cut inside its last line
-		},
-		"blocklist: -widest-ipv4: 0.0.0.0/0 (FEED:7) would be added, but the widest allowed IPv4 range is /8; set -widest-ipv4 to -1 to allow it\n": {
-			"\n0.0.0.0/0", nil,
-		},
-		"blocklist: -widest-ipv4: 203.0.113.0/24 (FEED:6) would be added, but the widest allowed IPv4 range is /25;":          {"203.0.113.0/24", []string{"-widest-ipv4", "25"}},
-		"blocklist: -widest-ipv4: 10.0.0.0/7 (merged by -aggregate) would be added, but the widest allowed IPv4 range is /8;": {"10.0.0.0/8\n11.0.0.0/8", []string{"-aggregate"}},
-		"blocklist: -widest-ipv6: 2000::/3 (FEED:6) would be added, but the widest allowed IPv6 range is /19; set -widest-ipv6 to 3 to allow it\n": {
-			"2000::/3", nil,
-		},
-		"blocklist: -max-add: 2 entries would be added, for example 203.0.113.1 (FEED:6), but at most 1 are allowed; set -max-add to 2 to allow it\n": {
-			"203.0.113.1\n203.0.113.2", []string{"-max-add", "1"},
-		},
-		"\nblocklist: -widest-ipv6: ::/0 (FEED:8) would be": {"0.0.0.0/1\n128.0.0.0/1\n::/0", nil}, // the error names each of them
-	} {
-		feed := file(t, "feed.txt", before+tt.added)
-		code, stdout, stderr := blocklist(t, append(append([]string{"-apply"}, tt.args...), "blocklist", feed)...)
-		assert.Equal(t, beyond, code, want)
-		assert.Contains(t, stderr, strings.ReplaceAll(want, "FEED", feed))
-		assert.Contains(t, stdout, "IP list blocklist (", "the plan is shown")
-		assert.Contains(t, stdout, "\n+ ")
-	}
-	assert.Equal(t, held, srv.Entries(list))
-
-	code, _, stderr := blocklist(t, "-apply", "-widest-ipv4", "0", "-widest-ipv6", "0", "blocklist", file(t, "feed.txt", before+"198.51.100.0/2"))
-	assert.Equal(t, beyond, code, "0 is the default")
-	assert.Contains(t, stderr, "the widest allowed IPv4 range is /8;")
-
-	feed := file(t, "feed.txt", before+"0.0.0.0/0\n2000::/3")
-	saved := filepath.Join(t.TempDir(), "plan.json")
-	code, stdout, stderr := blocklist(t, "-widest-ipv4", "-1", "-widest-ipv6", "3", "-max-add", "2", "-save-plan", saved, "blocklist", feed)
-	assert.Equal(t, 4, code, stderr)
-	assert.Contains(t, stdout, "\n+ 0.0.0.0/0\n+ 2000::/3\n")
-	code, _, stderr = blocklist(t, "-apply-plan", saved)
-	assert.Equal(t, program.Done, code, stderr)
-	assert.Equal(t, append(held[:5:5], "0.0.0.0/0", "2000::/3"), srv.Entries(list))
-}
-
 // A feed that has an address of -never changes nothing. -find says which entries cover an address.
 func TestNeverAndFind(t *testing.T) {
 	srv, list := service(t)
@@ -355,45 +281,4 @@ func TestNeverAndFind(t *testing.T) {
 	}
 	_, stdout, _ := blocklist(t, "-json", "-find", "203.0.113.9")
 	assert.Equal(t, "[]\n", stdout)
-}
-
-func TestMisuse(t *testing.T) {
-	srv, _ := service(t)
-	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
-	for want, args := range map[string][]string{
-		"type: blocklist LIST FEED, such as":               nil,
-		"LIST or FEED is missing":                          {"blocklist"},
-		"flag provided but not defined: -x":                {"-x"},
-		"-max-remove \"0.2\" is no limit; use none, all, ": {"-max-remove", "0.2", "blocklist", "feed.txt"},
-		"-max-remove \"-1\" is no limit":                   {"-max-remove", "-1", "blocklist", "feed.txt"},
-		"-max-remove \"101%\" is no limit":                 {"-max-remove", "101%", "blocklist", "feed.txt"},
-		"-max-remove \"half\" is no limit":                 {"-max-remove", "half", "blocklist", "feed.txt"},
-		"-max-add 0 must be at least 1":                    {"-max-add", "0", "blocklist", "feed.txt"},
-		"-widest-ipv4 -2 must be between -1 and 32":        {"-widest-ipv4", "-2", "blocklist", "feed.txt"},
-		"-widest-ipv4 33 must be":                          {"-widest-ipv4", "33", "blocklist", "feed.txt"},
-		"-widest-ipv6 -2 must be between -1 and 128":       {"-widest-ipv6", "-2", "blocklist", "feed.txt"},
-		"-widest-ipv6 129 must be":                         {"-widest-ipv6", "129", "blocklist", "feed.txt"},
-		"-format \"xml\" is unknown; use":                  {"-format", "xml", "blocklist", "feed.txt"},
-		"-apply-plan takes no LIST":                        {"-apply-plan", "plan.json", "blocklist"},
-		"-find takes no LIST":                              {"-find", "192.0.2.1", "blocklist"},
-		"-find \"192.0.2.0/24\" is no address":             {"-find", "192.0.2.0/24"},
-		"-apply comes after an argument: put flags first":  {"blocklist", "feed.txt", "-apply"},
-	} {
-		code, stdout, stderr := blocklist(t, args...)
-		assert.Equal(t, program.Misuse, code, want)
-		assert.Contains(t, stderr, want)
-		assert.Empty(t, stdout)
-	}
-	for _, flag := range []string{"-apply", "-max-remove=20%", "-max-add=1", "-widest-ipv4=8", "-widest-ipv6=19", "-aggregate", "-format=csv", "-column=1", "-field=ip", "-save-plan=p.json"} {
-		code, stdout, stderr := blocklist(t, "-wait", "-apply-plan", "plan.json", flag)
-		assert.Equal(t, program.Misuse, code, flag)
-		assert.Contains(t, stderr, "-apply-plan takes no LIST, no FEED, and only the flags -wait and -json")
-		assert.Empty(t, stdout)
-	}
-	for _, args := range [][]string{{"-apply-plan", "/nonexistent", "-wait", "-json"}, {"-apply", "blocklist", "/nonexistent"}} {
-		code, _, stderr := blocklist(t, args...)
-		assert.Equal(t, program.Misuse, code)
-		assert.Equal(t, "blocklist: open /nonexistent: no such file or directory\n", stderr)
-	}
-	assert.Empty(t, srv.Requests())
 }

@@ -2,13 +2,11 @@ package main
 
 import (
 	"net/http"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
@@ -35,23 +33,6 @@ func TestWrongPassword(t *testing.T) {
 		assert.Equal(t, 1, strings.Count(body, alert))
 		assert.Equal(t, 1, strings.Count(body, "The service rejects the user name or the password"))
 		assert.NotContains(t, body, "Not available", "one message is enough")
-	})
-}
-
-// A 401 in the middle of a page ends its other queries.
-func TestQueriesStopAtTheFirst401(t *testing.T) {
-	t.Parallel()
-	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, shown site) {
-		srv.AddEvents(block)
-		srv.Fail(webdeliverytest.FaultRule{Path: "/stats/security/waf/trends/data", Status: http.StatusUnauthorized})
-		for _, others := range []string{"/stats/security/*/topk/**", "/stats/security/trafficshaping/trends/data", "/stats/security/events/data"} {
-			srv.Fail(webdeliverytest.FaultRule{Path: others, Delay: time.Second})
-		}
-		p := newPage(t.Context(), shown, url.Values{})
-		assert.Equal(t, 15, p.Missing, "all but requests")
-		require.Len(t, p.Faults, 1)
-		require.ErrorIs(t, p.Faults[0].Err, webdelivery.ErrUnauthorized)
-		assert.Less(t, len(srv.Requests()), 2+7, "two for requests, and at most seven when six run at a time")
 	})
 }
 
@@ -134,23 +115,5 @@ func TestNoEvents(t *testing.T) {
 		body = beforeScripts(get(shown, "since=1h").Body.String())
 		assert.Contains(t, body, "Missing: Traffic shaping: Countries.")
 		assert.Equal(t, 6, strings.Count(body, `<p class="instead">No events</p>`), "it is not known that the section is empty")
-	})
-}
-
-// The service gets at most six queries at a time.
-func TestCallsAreBounded(t *testing.T) {
-	t.Parallel()
-	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, shown site) {
-		srv.Fail(webdeliverytest.FaultRule{Path: "/stats/**", Delay: time.Second, Status: 404})
-		began := time.Now()
-		p := newPage(t.Context(), shown, url.Values{})
-		assert.Equal(t, 16, p.Missing)
-		assert.Equal(t, http.StatusBadGateway, p.Status)
-		assert.Equal(t, 4*time.Second, time.Since(began), "one query, then 15 and the options, 6 at a time")
-		at := map[time.Duration]int{}
-		for _, r := range srv.Requests() {
-			at[r.Time.Sub(began)]++
-		}
-		assert.Equal(t, map[time.Duration]int{0: 1, time.Second: 6, 2 * time.Second: 6, 3 * time.Second: 5}, at, "with the options of the form")
 	})
 }

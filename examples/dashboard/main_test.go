@@ -12,7 +12,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -26,27 +25,6 @@ import (
 func call(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	return programtest.Run("dashboard", program.Streams{}, func(s program.Streams) error { return run(t.Context(), args, s) })
-}
-
-func TestUsedWrongly(t *testing.T) { //nolint:paralleltest // the environment is the process's
-	programtest.NoService(t)
-	for want, args := range map[string][]string{
-		"flag provided but not defined: -port":      {"-port", "1"},
-		`unexpected argument "report.html"`:         {"report.html"},
-		"The filter cannot be read: At character 6": {"-o", "-", "-filter", "a==1,country"},
-		"want a duration such as 30m, 12h, 7d":      {"-o", "-", "-since", "2w"},
-		`"1m": want a duration from 5m to 366d`:     {"-o", "-", "-since", "1m"},
-		`"367d": want a duration from 5m to 366d`:   {"-o", "-", "-since", "367d"},
-		`"0s": want a duration from 5m to 366d`:     {"-o", "-", "-since", "0"},
-		"-since and -filter need -o":                {"-since", "1d"},
-		`"8080" is not a loopback address`:          {"-listen", "8080"},
-		`":8080" is not a loopback address`:         {"-listen", ":8080"},
-	} {
-		code, stdout, stderr := call(t, args...)
-		assert.Equal(t, program.Misuse, code, want)
-		assert.Contains(t, stderr, want)
-		assert.Empty(t, stdout)
-	}
 }
 
 // The report is one file. It refers to nothing else, and its policy forbids that, too.
@@ -98,33 +76,6 @@ func TestReportsThatLackParts(t *testing.T) {
 		assert.Contains(t, told.String(), "context canceled")
 		assert.Empty(t, out.String())
 	})
-}
-
-// If the password is wrong, or nothing has responded within the time limit, the program says what to do.
-func TestNextStepOfAReport(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
-		fault webdeliverytest.FaultRule
-		why   string
-		step  string
-	}{
-		"wrong password": {webdeliverytest.FaultRule{Status: http.StatusUnauthorized}, " and 13 more: The service rejects the user name or the password: ", "Check WEBDELIVERY_USERNAME and WEBDELIVERY_PASSWORD, "},
-		"no response":    {webdeliverytest.FaultRule{Delay: time.Minute}, ": The service did not respond within 15 seconds: ", "Choose a shorter time range, or try again later.\n"},
-		"unreachable":    {webdeliverytest.FaultRule{Cut: webdeliverytest.CutBeforeRead}, ": The service is unreachable: ", "Check WEBDELIVERY_BASE_URL, and that the service is running.\n"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, shown site) {
-				tt.fault.Path = "/**"
-				srv.Fail(tt.fault)
-				var told bytes.Buffer
-				err := write(t.Context(), "-", newPage(t.Context(), shown, url.Values{}), program.Streams{Out: io.Discard, Err: &told})
-				assert.Equal(t, program.Failed, program.Code("dashboard", &told, err))
-				assert.Contains(t, told.String(), tt.why)
-				assert.Contains(t, told.String(), "\ndashboard: "+tt.step)
-			})
-		})
-	}
 }
 
 // The program prints where it serves, and an interrupt ends it without an error.

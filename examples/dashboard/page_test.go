@@ -220,61 +220,6 @@ func TestColours(t *testing.T) {
 	})
 }
 
-// The share of the top country is that of all hits, not of the 20 countries that the service returns. If the sum is
-// missing, the page shows no share.
-func TestShareOfTopCountry(t *testing.T) {
-	t.Parallel()
-	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, shown site) {
-		srv.AddEvents(block)
-		for i := range 24 {
-			event := block
-			event.CountryCode = fmt.Sprintf("X%c", 'A'+i)
-			srv.AddEvents(event)
-		}
-		srv.AddEvents(block, block, block, block, block)
-		body := get(shown, "since=1h").Body.String()
-		assert.Regexp(t, `Top country</h2>\s+<p class="big" title="CN">CN</p>\s+<p class="note">20.0 % of firewall events</p>`, body, "6 of 30")
-
-		srv.Fail(webdeliverytest.FaultRule{Path: "/stats/security/waf/trends/data", Status: 404})
-		body = get(shown, "since=1h").Body.String()
-		assert.Regexp(t, `Top country</h2>\s+<p class="big" title="CN">CN</p>\s+<p class="note"></p>`, body)
-	})
-}
-
-// options returns the choices of a picker.
-func options(body, picker string) (names []string) {
-	_, rest, _ := strings.Cut(body, `<select name="`+picker+`">`)
-	own, _, _ := strings.Cut(rest, "</select>")
-	for _, option := range regexp.MustCompile(`<option[^>]*>([^<]*)`).FindAllStringSubmatch(own, -1) {
-		names = append(names, option[1])
-	}
-	return names
-}
-
-// The choices do not depend on what is picked. If they cannot be read, a picker has at least what is picked.
-func TestPickers(t *testing.T) {
-	t.Parallel()
-	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, shown site) {
-		srv.AddEvents(block, block, warn)
-		for _, query := range []string{
-			"", "&country=client_country_code%3D%3DDE", "&action=event_action%3D%3DWARN", "&filter=domain==www.example.com",
-			"&country=client_country_code%3D%3DCN&action=event_action%3D%3DBLOCK",
-		} {
-			body := get(shown, "since=1h"+query).Body.String()
-			assert.Equal(t, []string{"any", "CN", "DE"}, options(body, "country"), query)
-			assert.Equal(t, []string{"any", "BLOCK", "WARN"}, options(body, "action"), query)
-		}
-
-		srv.Fail(webdeliverytest.FaultRule{Path: "/stats/security/waf/topk/country/data", Status: 404})
-		body := get(shown, "since=1h&country=client_country_code%3D%3DDE").Body.String()
-		assert.Equal(t, []string{"any", "DE"}, options(body, "country"))
-		assert.Contains(t, body, `<option value="client_country_code==DE" selected>DE</option>`)
-		assert.Contains(t, body, "The service does not have these statistics")
-		assert.Contains(t, body, "Missing: Web application firewall: Countries.", "the options are not a part of the page")
-		assert.Equal(t, []string{"any"}, options(get(shown, "since=1h").Body.String(), "country"))
-	})
-}
-
 // hostile are texts that could end a string, an element or a script, or that ECharts could take for markup.
 var hostile = []string{
 	`</script><script>alert(1)</script>`, `"><img src=x onerror=alert(2)>`, `__f__alert(3)__f__`, `<!--<script>`,

@@ -6,13 +6,10 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"strings"
 	"sync"
@@ -23,7 +20,6 @@ import (
 
 	"github.com/webdelivery/webdelivery-go/examples/internal/program"
 	"github.com/webdelivery/webdelivery-go/examples/internal/program/programtest"
-	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
 // The test binary is also a small curl, for machines without curl.
@@ -295,50 +291,6 @@ func TestFaultsAndLimits(t *testing.T) {
 	assert.Contains(t, body, `"total_results":0`)
 }
 
-// An error names what is wrong, and has the exit code that -help lists. Nothing is started.
-func TestUsedWrongly(t *testing.T) {
-	t.Parallel()
-	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { require.NoError(t, taken.Close()) }()
-	config := func(text string) []string { return []string{"-config", write(t, text)} }
-	for want, tc := range map[string]struct {
-		code int
-		args []string
-	}{
-		"emulator: -listen " + taken.Addr().String() + ": bind: address already in use\nemulator: use another -listen: 127.0.0.1:0 takes a free port\n": {program.Failed, []string{"-listen", taken.Addr().String()}},
-		"-listen: address 127.0.0.1: missing port":                        {program.Misuse, []string{"-listen", "127.0.0.1"}},
-		"flag provided but not defined: -port":                            {program.Misuse, []string{"-port", "1"}},
-		`unexpected argument "9000"`:                                      {program.Misuse, []string{"9000"}},
-		"is there and is no regular file":                                 {program.Misuse, []string{"-env", t.TempDir()}},
-		`user "bob" needs a name and a password`:                          {program.Misuse, []string{"-user", "bob"}},
-		"WithEvents: -1":                                                  {program.Misuse, []string{"-events", "-1"}},
-		"WithPurgeRate: -1":                                               {program.Misuse, []string{"-purge-rate", "-1"}},
-		`invalid value "-1s" for flag -session-lifetime: want a duration`: {program.Misuse, []string{"-session-lifetime", "-1s"}},
-		"WithCustomer":                                                    {program.Misuse, []string{"-customer", ""}},
-		"no such file":                                                    {program.Misuse, []string{"-config", filepath.Join(t.TempDir(), "none.json")}},
-		`unknown Dialect.Errors "xml"`:                                    {program.Misuse, config(`{"dialect": {"errors": "xml"}}`)},
-		// Line and column are those of the wrong name or value.
-		"emulator.json:3:15: /faults/0/pth: unknown":                  {program.Misuse, config("{\"faults\": [\n  {\"count\": 1,\n   \"skip\": 2, \"pth\": \"/tasks\"}\n]}")},
-		"emulator.json:1:22: /faults/0/delay: want a duration":        {program.Misuse, config(`{"faults":[{"delay": "soon"}]}`)},
-		"emulator.json:2:11: /faults/0/delay: JSON value must be str": {program.Misuse, config("{\"faults\":[{\n\"delay\":  250}]}")},
-		"/faults/0/stall: want a duration":                            {program.Misuse, config(`{"faults":[{"stall": "-1s"}]}`)},
-		`/faults/0/cut: cut "off" is unknown; use before-read`:        {program.Misuse, config(`{"faults":[{"cut": "off"}]}`)},
-		"emulator.json: /faults/1: ":                                  {program.Misuse, config(`{"faults":[{}, {"probability": 1.5}]}`)},
-		"/faults/0: Skip is -1: use 0 or more; -h lists the members":  {program.Misuse, config(`{"faults":[{"skip": -1}]}`)},
-		"emulator.json:1:12: ":                                        {program.Misuse, config(`{"faults":[}`)},
-		"/faults/0/status: must not be a JSON string":                 {program.Misuse, config(`{"faults":[{"status": "503"}]}`)},
-		"duplicate": {program.Misuse, config(`{"faults":[{"path": "/a", "Path": "/b"}]}`)},
-	} {
-		code, stdout, stderr := programtest.Run("emulator", program.Streams{}, func(s program.Streams) error {
-			return run(t.Context(), tc.args, s)
-		})
-		assert.Equal(t, tc.code, code, want)
-		assert.Contains(t, stderr, want)
-		assert.Empty(t, stdout)
-	}
-}
-
 // The export lines make the other programs work with the emulator. The file of -env is there while it runs.
 func TestExports(t *testing.T) {
 	t.Parallel()
@@ -362,43 +314,4 @@ func TestExports(t *testing.T) {
 	err = run(t.Context(), []string{"-listen", "192.0.2.1:1", "-env", file}, program.Streams{Out: io.Discard, Err: io.Discard})
 	require.Error(t, err)
 	assert.NoFileExists(t, file)
-}
-
-// The help lists every member of a fault and of the dialect, and every value that it lists is accepted.
-func TestTheHelpHasTheFormat(t *testing.T) {
-	t.Parallel()
-	_, help, _ := programtest.Run("emulator", program.Streams{}, func(s program.Streams) error {
-		return run(t.Context(), []string{"-h"}, s)
-	})
-	listed := map[string]string{} // what stands behind each member, by its name in Go
-	for _, line := range regexp.MustCompile(`(?m)^\t([a-z_]+(?:, [a-z_]+)*) {2,}(.*)$`).FindAllStringSubmatch(help, -1) {
-		listed[strings.ReplaceAll(line[1], "_", "")] = line[2]
-	}
-	for _, of := range []reflect.Type{reflect.TypeFor[fault](), reflect.TypeFor[webdeliverytest.Dialect]()} {
-		for i := range of.NumField() {
-			assert.Contains(t, listed, strings.ToLower(of.Field(i).Name))
-		}
-	}
-	for name := range cuts {
-		assert.Contains(t, listed["cut"], name)
-	}
-	dialect := reflect.TypeFor[webdeliverytest.Dialect]()
-	for i := range dialect.NumField() {
-		name := strings.ToLower(dialect.Field(i).Name)
-		_, values, described := strings.Cut(listed[name], ": ")
-		if !described {
-			values = listed[name]
-		}
-		for _, value := range strings.Split(values, ", ") {
-			if strings.HasPrefix(value, "any ") {
-				continue
-			}
-			config := write(t, fmt.Sprintf(`{"dialect": {%q: %q}}`, name, strings.Trim(value, `"`)))
-			set, err := parse(t.Context(), []string{"-listen", "127.0.0.1:0", "-config", config}, program.Streams{Err: io.Discard})
-			require.NoError(t, err)
-			srv, err := set.start(t.Context(), slog.New(slog.DiscardHandler))
-			require.NoError(t, err, "%s: %s", name, value)
-			srv.Close()
-		}
-	}
 }

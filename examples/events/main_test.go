@@ -120,31 +120,6 @@ func TestColumns(t *testing.T) {
 	assert.Equal(t, []string{fmt.Sprintf("[192.0.2.1 %d]", noon.UnixMilli()+1234)}, rowsOf(t, name))
 }
 
-// A file replaces the old one, and only its owner can read it.
-func TestFile(t *testing.T) {
-	t.Parallel()
-	for _, format := range []string{"csv", "ndjson", "parquet"} {
-		name := filepath.Join(t.TempDir(), "events."+format)
-		require.NoError(t, os.WriteFile(name, []byte("yesterday's"), 0o644))
-		require.NoError(t, export1(t.Context(), t, service(t, events...), program.Streams{Err: io.Discard}, "-o", name))
-		info, err := os.Stat(name)
-		require.NoError(t, err)
-		assert.Equal(t, os.FileMode(0o600), info.Mode())
-		text, err := os.ReadFile(name)
-		require.NoError(t, err)
-		assertOnly(t, name, string(text))
-		switch format {
-		case "parquet":
-			in, err := file.NewParquetReader(bytes.NewReader(text))
-			require.NoError(t, err)
-			assert.EqualValues(t, 3, in.NumRows())
-			require.NoError(t, in.Close())
-		default:
-			assert.Contains(t, string(text), "2026-11-20T12:00:03.000Z")
-		}
-	}
-}
-
 // After any failure the old file is unchanged. The only other files are those for -resume.
 func TestBrokenExports(t *testing.T) {
 	t.Parallel()
@@ -248,33 +223,6 @@ func TestBrokenStdout(t *testing.T) {
 	}
 }
 
-// A time range that begins at or after its end is wrong usage. The error names the flags that were given.
-func TestTimeRange(t *testing.T) {
-	t.Parallel()
-	const eleven, noonText, one = "2026-11-20T11:00:00Z", "2026-11-20T12:00:00Z", "2026-11-20T13:00:00Z"
-	for _, tt := range []struct {
-		want string
-		args []string
-	}{
-		{"-since and -start both say where to begin: give only one", []string{"-since", "1h", "-start", eleven}},
-		{"-since and -start both say where to begin: give only one", []string{"-start", eleven, "-since", "1h"}},
-		{"-start " + noonText + " is not before -end " + noonText + ": give an earlier begin or a later end", []string{"-start", noonText, "-end", noonText}},
-		{"-start " + one + " is not before now, " + noonText + ": give an earlier begin or a later end", []string{"-start", one}},
-		{"-since, which is " + eleven + ", is not before -end " + eleven + ": give an earlier begin or a later end", []string{"-since", "1h", "-end", eleven}},
-		{"the default begin, 2026-11-19T12:00:00Z, is not before -end 2026-11-18T00:00:00Z: give -start too", []string{"-end", "2026-11-18T00:00:00Z"}},
-		{"", []string{"-start", eleven}},
-		{"", []string{"-since", "1h", "-end", "2026-11-20T11:00:01Z"}},
-	} {
-		_, err := parse(tt.args, program.Streams{Err: io.Discard}, noon)
-		if tt.want == "" {
-			assert.NoError(t, err, tt.args)
-			continue
-		}
-		require.EqualError(t, err, tt.want)
-		assert.Equal(t, program.Misuse, program.Code("events", io.Discard, err))
-	}
-}
-
 // ^C while events arrive leaves the files for -resume.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
@@ -317,38 +265,6 @@ func assertOnly(t *testing.T, file, text string, others ...string) {
 	got, err := os.ReadFile(file)
 	require.NoError(t, err)
 	assert.Equal(t, text, string(got))
-}
-
-// The progress bar shows the number of events, and only on a terminal.
-func TestProgress(t *testing.T) {
-	t.Parallel()
-	srv := service(t, events...)
-	file := filepath.Join(t.TempDir(), "events.csv")
-	for _, tt := range []struct {
-		bar              bool
-		errTerm, outTerm bool
-		args             []string
-	}{
-		{true, true, true, []string{"-o", file}},
-		{true, true, false, nil},
-		{false, true, true, nil}, // it would be between the rows
-		{false, false, false, []string{"-o", file}},
-	} {
-		var told bytes.Buffer
-		s := program.Streams{Out: io.Discard, Err: &told, ErrTerminal: tt.errTerm, OutTerminal: tt.outTerm}
-		require.NoError(t, export1(t.Context(), t, srv, s, tt.args...))
-		for _, count := range []string{"(0/3)", "(3/3)"} { // the bar shows those between only after a while
-			assert.Equal(t, tt.bar, strings.Contains(told.String(), count), "%q", told.String())
-		}
-		last := ""
-		if tt.args != nil {
-			last = "events: 3 events in " + file + "\n"
-		}
-		assert.Contains(t, told.String(), last)
-		if !tt.bar {
-			assert.Equal(t, last, told.String())
-		}
-	}
 }
 
 // The program works with the service of the environment.

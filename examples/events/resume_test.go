@@ -258,30 +258,3 @@ func TestLateRows(t *testing.T) {
 		})
 	}
 }
-
-// The program also saves when the last save was long ago.
-func TestSavesByTime(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, many, func(t *testing.T, srv *webdeliverytest.Server) {
-		file := filepath.Join(t.TempDir(), "events.csv")
-		set, err := parse(flagsOfMany(file), program.Streams{Err: io.Discard}, noon.Add(time.Hour))
-		require.NoError(t, err)
-		events := srv.Client(t).Stats.NewExport(set.query, webdelivery.Cursor{})
-		out, rows := (*partial)(nil), int64(0)
-		for row, err := range events.All(t.Context()) {
-			require.NoError(t, err)
-			if out == nil {
-				out, err = newPartial(set, columnsOf(t, row.Columns()...), events.Cursor)
-				require.NoError(t, err)
-				defer out.Close()
-			}
-			if rows++; rows == 42 {
-				time.Sleep(5 * time.Second)
-			}
-			require.NoError(t, out.Write(row))
-		}
-		s, err := readState(file)
-		require.NoError(t, err)
-		assert.EqualValues(t, 42, s.Cursor.Count())
-	})
-}

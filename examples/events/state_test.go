@@ -83,40 +83,6 @@ func TestDamagedStates(t *testing.T) {
 	}
 }
 
-// -resume takes no other flag, because the settings are stored.
-func TestResumeStandsAlone(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	file := filepath.Join(dir, "events.csv")
-	old := newState(settings{format: "csv", query: webdelivery.EventsQuery{Dimensions: []string{"domain"}, Start: noon.AddDate(0, 0, -9), End: noon}})
-	require.NoError(t, old.write(file))
-	for _, tt := range []struct {
-		want string
-		args []string
-	}{
-		{"leave out -since", []string{"-since", "1h"}},
-		{"leave out -start", []string{"-start", "2026-11-20T12:00:00Z"}},
-		{"leave out -end", []string{"-end", "2026-11-20T12:00:00Z"}},
-		{"leave out -columns", []string{"-columns", "domain"}},
-		{"leave out -filter", []string{"-filter", ""}},
-		{"leave out -limit", []string{"-limit", "0"}},
-		{"leave out -format, -o", []string{"-o", file, "-format", "csv"}},
-		{`unexpected argument "today"`, []string{"today"}},
-		{"an export to stdout cannot be resumed", []string{"-resume", "-"}},
-		{"an export to stdout cannot be resumed", []string{"-resume", ""}},
-		{"is no regular file", []string{"-resume", dir}},
-	} {
-		_, err := parse(append([]string{"-resume", file}, tt.args...), program.Streams{Err: io.Discard}, noon)
-		require.ErrorContains(t, err, tt.want)
-		assert.Equal(t, program.Misuse, program.Code("events", io.Discard, err))
-	}
-	var told bytes.Buffer
-	set, err := parse([]string{"-resume", file}, program.Streams{Err: &told}, noon)
-	require.NoError(t, err)
-	assert.Equal(t, file, set.file)
-	assert.Contains(t, told.String(), "earlier ones are missing")
-}
-
 // The cursor is never ahead of the rows on disk. This holds after a failed write or save, and for a row that was read
 // and not written.
 func TestTheCursorIsNeverAhead(t *testing.T) {
@@ -173,31 +139,4 @@ func columnsOf(t *testing.T, names ...string) []table.Column {
 	columns, err := table.Pick(names, names)
 	require.NoError(t, err)
 	return columns
-}
-
-// If a second program begins the same export, the first fails, and the second writes FILE.
-func TestTwoPrograms(t *testing.T) {
-	t.Parallel()
-	for _, format := range []string{"csv", "ndjson", "parquet"} {
-		file := filepath.Join(t.TempDir(), "events."+format)
-		set, err := parse(flagsOfMany(file), program.Streams{Err: io.Discard}, noon.Add(time.Hour))
-		require.NoError(t, err)
-		set.pace = often
-		begin := func() *partial {
-			out, err := newPartial(set, columnsOf(t, webdelivery.DimEventTimestamp), func() webdelivery.Cursor { return webdelivery.Cursor{} })
-			require.NoError(t, err)
-			t.Cleanup(out.Close)
-			return out
-		}
-		first, second := begin(), begin()
-		before, err := os.ReadFile(cursorOf(file))
-		require.NoError(t, err)
-		require.ErrorContains(t, first.Finish(), "now belongs to another program")
-		after, err := os.ReadFile(cursorOf(file))
-		require.NoError(t, err)
-		assert.Equal(t, string(before), string(after))
-		assert.NoFileExists(t, file)
-		require.NoError(t, second.Finish())
-		assert.FileExists(t, file)
-	}
 }

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -84,55 +82,6 @@ func TestFewRequestsForManyURIs(t *testing.T) {
 		}
 		assert.Len(t, distinct, all)
 	})
-}
-
-// URIs come from the command line, a file or standard input, without blank lines and comments.
-func TestWhereURIsComeFrom(t *testing.T) {
-	t.Parallel()
-	file := filepath.Join(t.TempDir(), "uris")
-	require.NoError(t, os.WriteFile(file, []byte("# of today\r\n\r\n  https://www.example.com/a  \n\t#b\nhttps://www.example.com/a%20b"), 0o600))
-	tests := []struct {
-		name, in string
-		args     []string
-		action   webdelivery.PurgeAction
-		want     []webdelivery.PurgeURI
-	}{
-		{"arguments", "not read", []string{"https://www.example.com/a"}, webdelivery.ActionPurge, webdelivery.ExactAll("https://www.example.com/a")},
-		{"standard input", "\nhttps://www.example.com/a\n#", nil, webdelivery.ActionPurge, webdelivery.ExactAll("https://www.example.com/a")},
-		{"both protocols", "www.example.com/a", []string{"-both"}, webdelivery.ActionPurge, webdelivery.ExactBoth("www.example.com/a")},
-		{
-			"files", "blog/index.html\na.css",
-			[]string{"-base", "https://www.example.com"},
-			webdelivery.ActionPurge,
-			webdelivery.ExactAll("https://www.example.com/blog/index.html", "https://www.example.com/blog/", "https://www.example.com/a.css"),
-		},
-		{
-			"file", "not read",
-			[]string{"-file", file},
-			webdelivery.ActionPurge,
-			webdelivery.ExactAll("https://www.example.com/a", "https://www.example.com/a%20b"),
-		},
-		{
-			"expired by prefix", "",
-			[]string{"-expire", "-prefix", "www.example.com/img/"},
-			webdelivery.ActionExpire,
-			[]webdelivery.PurgeURI{webdelivery.Prefix("www.example.com/img/")},
-		},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, purge func(context.Context, string, ...string) outcome) {
-				got := purge(t.Context(), tt.in, tt.args...)
-				assert.Equal(t, program.Done, got.code, got.err)
-				require.Len(t, srv.Purged(), 1)
-				made := srv.Purged()[0]
-				assert.Equal(t, tt.action, made.Action)
-				assert.ElementsMatch(t, tt.want, made.URIs)
-				assert.Equal(t, fmt.Sprintf("%d SUBMITTED\n", made.TransactionID), got.out)
-			})
-		})
-	}
 }
 
 // The URLs of a file whose name is on a line. (RFC 3986, section 3.3, has the characters of a path.)
@@ -234,38 +183,6 @@ func TestWhatBecameOfAURI(t *testing.T) {
 	})
 }
 
-// If a failure would hit every URI, only those that are in the queue already are tried.
-func TestNobodyReadsOnInVain(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		name     string
-		fault    webdeliverytest.FaultRule
-		attempts int // of each request
-		told     string
-	}{
-		{"may do nothing", webdeliverytest.FaultRule{Status: http.StatusForbidden}, 1, "/acme/v1/cache/purge: 403 Forbidden"},
-		{"no reply", webdeliverytest.FaultRule{Delay: time.Hour}, 4, "no whole response within 30s"},
-		{"no connection", webdeliverytest.FaultRule{Cut: webdeliverytest.CutBeforeRead}, 4, "EOF"},
-		{"down", webdeliverytest.FaultRule{Status: http.StatusBadGateway}, 4, "502 Bad Gateway"},
-		{"elsewhere", webdeliverytest.FaultRule{Status: http.StatusNotFound}, 1, "404 Not Found"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, purge func(context.Context, string, ...string) outcome) {
-				tt.fault.Path = "/cache/purge"
-				srv.Fail(tt.fault)
-				got := purge(t.Context(), strings.Repeat("https://www.example.com/a\n", 4*callers))
-				assert.Equal(t, program.Failed, got.code)
-				assert.LessOrEqual(t, srv.Count(http.MethodPost, "/cache/purge"), tt.attempts)
-				tried, unread, _ := strings.Cut(got.err, "\npurge: not all was read: ")
-				assert.Contains(t, unread, tt.told)
-				assert.Equal(t, callers, strings.Count(tried+"\n", tt.told), "each that was tried has its own line")
-			})
-		})
-	}
-}
-
 // ^C during a wait prints how to continue, and that command works.
 func TestInterruptedWait(t *testing.T) {
 	t.Parallel()
@@ -333,54 +250,6 @@ func TestPollsThatFail(t *testing.T) {
 		assert.Contains(t, got.err, "  0 % of the caches; polling again after: webdelivery: GET ")
 		assert.NotContains(t, got.err, "polls fail")
 	})
-}
-
-// A line that is too long ends the reading. The URIs before it are purged.
-func TestUnreadableInput(t *testing.T) {
-	t.Parallel()
-	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, purge func(context.Context, string, ...string) outcome) {
-		got := purge(t.Context(), "https://www.example.com/a\n"+strings.Repeat("x", 2<<20))
-		assert.Equal(t, program.Partly, got.code)
-		assert.Contains(t, got.err, "purge: not all was read: line 2: bufio.Scanner: token too long")
-		assert.Equal(t, [][]string{{"https://www.example.com/a"}}, sent(srv))
-	})
-}
-
-// Wrong usage is an error, and nothing is sent.
-func TestMisuse(t *testing.T) { //nolint:paralleltest // the environment is the process's
-	programtest.NoService(t)
-	tests := []struct {
-		name, in, told string
-		terminal       bool
-		args           []string
-	}{
-		{"terminal", "", "purge: no URIs; type: purge https://www.example.com/app.css, or: purge -file FILE, or pipe them in; -h shows", true, nil},
-		{"nothing", "# nothing\n\n", "nothing to purge", false, nil},
-		{"unknown flag", "", "-purge-all", false, []string{"-purge-all"}},
-		{"flag after a URI", "", "put flags first", false, []string{"www.example.com/a", "-wait"}},
-		{"two sources", "", "only one of them", false, []string{"-file", "uris", "www.example.com/a"}},
-		{"no such file", "", "no such file", false, []string{"-file", "/no/such/file"}},
-		{"no transaction", "", `invalid value "-1" for flag -resume: `, false, []string{"-resume", "-1"}},
-		{"transaction 0", "", `invalid value "0" for flag -resume: want the id of a transaction`, false, []string{"-resume", "0"}},
-		{"an empty URI", "", "argument 2 is empty", false, []string{"www.example.com/a", ""}},
-		{"transaction and URIs", "", "-resume purges nothing", false, []string{"-resume", "1", "www.example.com/a"}},
-		{"transaction and action", "", "-resume purges nothing", false, []string{"-resume", "1", "-expire"}},
-		{"transaction and wait", "", "-resume purges nothing and always waits: leave out", false, []string{"-resume", "1", "-wait"}},
-		{"a relative base", "", "-base /site: want a URL such as https://www.example.com/", false, []string{"-base", "/site"}},
-		{"no URL of Redis", "", "-redis cannot be used; want", false, []string{"-redis", "127.0.0.1:6379:secret", "https://www.example.com/"}},
-		{"no duration", "", "want a duration such as 30m", false, []string{"-timeout", "soon", "-resume", "1"}},
-	}
-	for _, tt := range tests { //nolint:paralleltest // the environment is set
-		t.Run(tt.name, func(t *testing.T) {
-			got := finish(func(s program.Streams) error {
-				s.In, s.InTerminal = strings.NewReader(tt.in), tt.terminal
-				return run(t.Context(), tt.args, s)
-			})
-			assert.Equal(t, program.Misuse, got.code)
-			assert.Empty(t, got.out)
-			assert.Contains(t, got.err, tt.told)
-		})
-	}
 }
 
 // The program works over a real connection, with the settings of the environment.

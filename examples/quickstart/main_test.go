@@ -66,36 +66,3 @@ func TestQuickstartOnAService(t *testing.T) {
 	assert.Equal(t, program.Failed, code)
 	assert.Contains(t, stderr, "quickstart: log in: ")
 }
-
-// Wrong usage is an error, and nothing is purged.
-func TestQuickstartUsedWrongly(t *testing.T) {
-	tests := []struct {
-		name, variable, value string
-		args                  []string
-		told                  string
-	}{
-		{name: "argument", args: []string{"https://www.example.com/other"}, told: "unexpected argument \"https://www.example.com/other\": all settings are flags"},
-		{name: "unknown flag", args: []string{"-url", "https://www.example.com/other"}, told: "-url"},
-		{name: "no time to wait", args: []string{"-timeout", "0s"}, told: "-timeout must be above 0s"},
-		{name: "no span", args: []string{"-timeout", "soon"}, told: "want a duration"},
-		{name: "no URI", args: []string{"-uri", ""}, told: `-uri "" is not the address of an object; write it like https://`},
-		{name: "no host", args: []string{"-uri", "app.css"}, told: `-uri "app.css" is not the address`},
-		{name: "fragment", args: []string{"-uri", "https://www.example.com/a#b"}, told: "a#b\" is not the address"},
-		{name: "no address", variable: "WEBDELIVERY_BASE_URL", told: "WEBDELIVERY_BASE_URL: is not set"},
-		{name: "no password", variable: "WEBDELIVERY_PASSWORD", told: "WEBDELIVERY_PASSWORD: is not set"},
-		{name: "no way to log in", variable: "WEBDELIVERY_AUTH", value: "oauth", told: `"oauth" is neither basic nor session`},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			service := configure(t)
-			if tt.variable != "" {
-				t.Setenv(tt.variable, tt.value)
-			}
-			code, stdout, stderr := quickstart(t, tt.args...)
-			assert.Equal(t, program.Misuse, code)
-			assert.Contains(t, stderr, tt.told)
-			assert.NotContains(t, stdout, "fake service")
-			assert.Empty(t, service.Requests(), "it did not log in")
-		})
-	}
-}

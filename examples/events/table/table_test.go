@@ -6,9 +6,6 @@ import (
 	"encoding/json"
 	"math"
 	"net/netip"
-	"os"
-	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -238,51 +235,4 @@ func TestTimes(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, tt.want, strings.TrimPrefix(string(got), "event_timestamp_ms,rule_id\r\n"))
 	}
-}
-
-// Ten times the rows take no more memory. If a writer kept them, they would exceed the margin.
-func TestMemoryIsConstant(t *testing.T) { //nolint:paralleltest // the heap is that of all tests
-	end := time.Now()
-	client := webdeliverytest.NewServer(t, webdeliverytest.WithEvents(1000, 1, time.Time{})).Client(t)
-	names := append([]string{"event_timestamp_ms", "event_type", "event_action", "event_severity", "domain", "property"}, columns[1:]...)
-	name := filepath.Join(t.TempDir(), "events.")
-	heap := func(rows int) (most uint64) { // with a writer of each format
-		var writers []table.Writer
-		for format, begin := range table.Formats {
-			out, err := os.Create(name + format)
-			require.NoError(t, err)
-			defer out.Close()
-			w, err := begin(out, all(names...), false)
-			require.NoError(t, err)
-			writers = append(writers, w)
-		}
-		written := 0
-		query := webdelivery.EventsQuery{Dimensions: names, Start: end.Add(-time.Hour), End: end, Limit: rows}
-		for row, err := range client.Stats.Events.All(t.Context(), query) {
-			require.NoError(t, err)
-			for _, w := range writers {
-				require.NoError(t, w.Write(row))
-			}
-			if written++; written%10_000 == 0 {
-				var stats runtime.MemStats
-				runtime.GC()
-				runtime.ReadMemStats(&stats)
-				most = max(most, stats.HeapAlloc)
-			}
-		}
-		for _, w := range writers {
-			require.NoError(t, w.Close())
-		}
-		require.Equal(t, rows, written)
-		return most
-	}
-	few, many := heap(20_000), heap(200_000)
-	t.Logf("%.1f MB at 20,000 rows, %.1f MB at 200,000", float64(few)/1e6, float64(many)/1e6)
-	assert.Less(t, many, few+16<<20)
-
-	in, err := file.OpenParquetFile(name+"parquet", false)
-	require.NoError(t, err)
-	defer in.Close()
-	assert.EqualValues(t, 200_000, in.NumRows())
-	assert.Equal(t, 4, in.NumRowGroups())
 }

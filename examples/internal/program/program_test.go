@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -86,41 +85,6 @@ func TestNextSteps(t *testing.T) {
 			continue
 		}
 		assert.True(t, strings.HasPrefix(second, "x: "+step), second)
-	}
-}
-
-// An error with a next step of its own gets no other one. A peer that is not the service gets none.
-func TestAdvise(t *testing.T) {
-	t.Parallel()
-	srv := webdeliverytest.NewServer(t, webdeliverytest.WithAddress("127.0.0.1:0"))
-	srv.Close()
-	_, err := srv.Client(t, webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1})).Tasks.Get(t.Context(), "task-1")
-	require.Error(t, err)
-	var told bytes.Buffer
-	assert.Equal(t, 4, program.Code("x", &told, fmt.Errorf("first: %w", program.Advise(&program.Exit{Code: 4, Err: err}, "start it"))))
-	assert.Equal(t, "x: first: "+err.Error()+"\nx: start it\n", told.String())
-
-	told.Reset()
-	assert.Equal(t, program.Failed, program.Code("x", &told, &net.OpError{Op: "dial", Err: errors.New("refused")}))
-	assert.NotContains(t, told.String(), "check")
-}
-
-// If all settings are set, and one cannot be used, no other one is asked for. The reason is about programs.
-func TestSettingsThatCannotBeUsed(t *testing.T) {
-	for name, value := range settings {
-		t.Setenv(name, value)
-	}
-	for want, variable := range map[string][2]string{
-		"x: webdelivery: invalid WEBDELIVERY_BASE_URL: http is only allowed for loopback hosts; use https\n": {"WEBDELIVERY_BASE_URL", "http://api.example.com"},
-		"x: webdelivery: invalid WEBDELIVERY_AUTH: \"oauth\" is neither basic nor session\n":                 {"WEBDELIVERY_AUTH", "oauth"},
-	} {
-		t.Run(variable[0], func(t *testing.T) {
-			t.Setenv(variable[0], variable[1])
-			_, err := program.Connect(io.Discard, nil, nil, nil)
-			var told bytes.Buffer
-			assert.Equal(t, program.Misuse, program.Code("x", &told, err))
-			assert.Equal(t, want, told.String())
-		})
 	}
 }
 

@@ -33,13 +33,3 @@ func TestShowPoll(t *testing.T) {
 	s.ShowPoll("half", webdelivery.Progress{Err: errors.New("502 Bad Gateway")})
 	assert.Equal(t, "\rhalf\x1b[K\rhalf; polling again after: 502 Bad Gateway\x1b[K", stderr.String())
 }
-
-// A bar fills with the percentage. It stays full or empty if the service reports a percentage outside 0 to 100.
-func TestBar(t *testing.T) {
-	t.Parallel()
-	assert.Equal(t, "[..............................]   0 %", program.Bar(0))
-	assert.Equal(t, "[###############...............]  50 %", program.Bar(50))
-	assert.Equal(t, "[##############################] 100 %", program.Bar(100))
-	assert.Equal(t, "[##############################] 120 %", program.Bar(120))
-	assert.Equal(t, "[..............................]  -1 %", program.Bar(-1))
-}
