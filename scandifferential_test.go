@@ -77,9 +77,12 @@ type scanDifference[T any] struct {
 	fields []scanField
 }
 
-// compare scans in one of the ways in which a caller gets rows, and then short streams with values that hardly fit.
+// compare scans rows as they arrive, those of a Result, and then short streams with values that hardly fit.
 func (d *scanDifference[T]) compare() int64 {
-	n := d.inOneWay()
+	n := d.aStream()
+	if d.IntN(4) == 0 {
+		n += d.aResult()
+	}
 	var body []byte
 	client := answered(d.T, func(*http.Request) *http.Response { return response(http.StatusOK, body) })
 	for range 6 {
@@ -88,21 +91,6 @@ func (d *scanDifference[T]) compare() int64 {
 		d.all(webdelivery.Scan[T](client.Stats.Events.All(d.Context(), everyRow())), want)
 	}
 	return n
-}
-
-func (d *scanDifference[T]) inOneWay() int64 {
-	switch d.IntN(8) {
-	case 0:
-		return d.aResult()
-	case 1:
-		return d.clonedRows()
-	case 2:
-		return d.rowsOfTwoResults()
-	case 3:
-		return d.twoAtATime()
-	default:
-		return d.aStream()
-	}
 }
 
 // aStream scans rows as they arrive, once or twice: each range over the sequence sends a new request.
@@ -123,77 +111,6 @@ func (d *scanDifference[T]) aResult() int64 {
 	return d.all(seq, d.wanted(response)) + d.all(seq, d.wanted(response))
 }
 
-// clonedRows scans rows that each have a buffer of their own, in any order.
-func (d *scanDifference[T]) clonedRows() int64 {
-	var rows []webdelivery.Row
-	var response *plainResponse
-	if d.IntN(2) == 0 {
-		var result *webdelivery.Result
-		result, response = d.result()
-		for _, row := range result.Rows {
-			rows = append(rows, row.Clone())
-		}
-	} else {
-		var client *webdelivery.Client
-		var err error
-		client, response = d.response()
-		rows, err = webdelivery.Collect(client.Stats.Events.All(d.Context(), everyRow()))
-		require.NoError(d, err)
-	}
-	require.Len(d, rows, len(response.cells))
-	want := &wantedScan{fields: d.fields}
-	order := d.Perm(len(rows))
-	for _, i := range order {
-		want.add(response, i)
-	}
-	return d.all(webdelivery.Scan[T](rowsIn(order, func(i int) webdelivery.Row { return rows[i] })), want)
-}
-
-// rowsOfTwoResults scans rows whose columns change their order on the way.
-func (d *scanDifference[T]) rowsOfTwoResults() int64 {
-	one, oneResponse := d.result()
-	other, otherResponse := d.result()
-	var rows []webdelivery.Row
-	var order []int
-	want := &wantedScan{fields: d.fields}
-	for i := 0; i < len(one.Rows) || i < len(other.Rows); i++ {
-		if i < len(one.Rows) {
-			rows = append(rows, one.Rows[i])
-			want.add(oneResponse, i)
-		}
-		if i < len(other.Rows) && d.IntN(3) > 0 {
-			rows = append(rows, other.Rows[i])
-			want.add(otherResponse, i)
-		}
-	}
-	for i := range rows {
-		order = append(order, i)
-	}
-	return d.all(webdelivery.Scan[T](rowsIn(order, func(i int) webdelivery.Row { return rows[i] })), want)
-}
-
-// twoAtATime takes turns between two streams into the same type.
-func (d *scanDifference[T]) twoAtATime() int64 {
-	var scans [2]scanProgress[T]
-	var next [2]func() (T, error, bool)
-	for i := range scans {
-		client, response := d.response()
-		scans[i] = scanProgress[T]{T: d.T, want: d.wanted(response)}
-		pull, stop := iter.Pull2(webdelivery.Scan[T](client.Stats.Events.All(d.Context(), everyRow())))
-		defer stop()
-		next[i] = pull
-	}
-	for open := [2]bool{true, true}; open[0] || open[1]; {
-		i := d.IntN(2)
-		value, err, ok := next[i]()
-		open[i] = open[i] && ok
-		if ok {
-			scans[i].step(value, err)
-		}
-	}
-	return scans[0].end() + scans[1].end()
-}
-
 // all ranges over a whole scan.
 func (d *scanDifference[T]) all(seq iter.Seq2[T, error], want *wantedScan) int64 {
 	d.Helper()
@@ -202,16 +119,6 @@ func (d *scanDifference[T]) all(seq iter.Seq2[T, error], want *wantedScan) int64
 		p.step(value, err)
 	}
 	return p.end()
-}
-
-func rowsIn(order []int, row func(i int) webdelivery.Row) iter.Seq2[webdelivery.Row, error] {
-	return func(yield func(webdelivery.Row, error) bool) {
-		for _, i := range order {
-			if !yield(row(i), nil) {
-				return
-			}
-		}
-	}
 }
 
 // everyRow is a query that any number of rows answers.

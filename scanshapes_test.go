@@ -12,17 +12,11 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// scanShapes are structs of few and many fields, of one kind and of all, in runs of a kind and mixed.
+// scanShapes are structs of few and many fields, of all kinds.
 var scanShapes = []scanShape{
 	shapeOf[scanWide]("wide"),
-	shapeOf[scanTexts]("texts"),
-	shapeOf[scanOneText]("one text"),
 	shapeOf[scanTwo]("two"),
 	shapeOf[scanEvent]("event"),
-	shapeOf[scanInts]("integers"),
-	shapeOf[scanFloats]("floats and words"),
-	shapeOf[scanTimes]("times"),
-	shapeOf[scanNet]("addresses"),
 	shapeOf[scanPointers]("pointers"),
 	shapeOf[scanTwice]("columns of several fields"),
 	shapeOf[scanEmbedding]("embedded"),
@@ -99,24 +93,14 @@ type scanWide struct {
 	Own     ownMemory         `stats:"own"`
 	Big     big.Int           `stats:"big"`
 	Bytes   scanBytes         `stats:"bytes"`
+	Temp    scanTemp          `stats:"temp"`
+	Ratio   scanRatio         `stats:"ratio"`
+	Flag    scanFlag          `stats:"flag"`
 	PText   *string           `stats:"ptext"`
 	PTime   *time.Time        `stats:"ptime"`
 	PAddr   *netip.Addr       `stats:"paddr"`
 	PInt    *int64            `stats:"pint"`
 	Never   string            `stats:"-"`
-}
-
-type scanTexts struct {
-	A string   `stats:"a"`
-	B string   `stats:"b"`
-	C scanWord `stats:"c"`
-	D string   `stats:"d"`
-	E *string  `stats:"e"`
-	F scanWord `stats:"f"`
-}
-
-type scanOneText struct {
-	A string `stats:"a"`
 }
 
 type scanTwo struct {
@@ -134,58 +118,6 @@ type scanEvent struct {
 	ASN     uint32     `stats:"client_asn"`
 	Path    string     `stats:"path"`
 	Hits    int64      `stats:"hits"`
-}
-
-type scanInts struct {
-	U8  uint8     `stats:"u8"`
-	I64 int64     `stats:"i64"`
-	I8  int8      `stats:"i8"`
-	T   scanTemp  `stats:"t"`
-	U64 uint64    `stats:"u64"`
-	I16 int16     `stats:"i16"`
-	I   int       `stats:"i"`
-	J   int       `stats:"j"`
-	U   uint      `stats:"u"`
-	Up  uintptr   `stats:"up"`
-	U16 uint16    `stats:"u16"`
-	I32 int32     `stats:"i32"`
-	U32 uint32    `stats:"u32"`
-	B   scanBytes `stats:"b"`
-	P8  *int8     `stats:"p8"`
-	Pu  *uint64   `stats:"pu"`
-}
-
-type scanFloats struct {
-	D  float64           `stats:"d"`
-	S  float32           `stats:"s"`
-	R  scanRatio         `stats:"r"`
-	B  bool              `stats:"b"`
-	F  scanFlag          `stats:"f"`
-	N  json.Number       `stats:"n"`
-	V  webdelivery.Value `stats:"v"`
-	W  webdelivery.Value `stats:"w"`
-	PD *float64          `stats:"pd"`
-	PN *json.Number      `stats:"pn"`
-	PB *bool             `stats:"pb"`
-}
-
-type scanTimes struct {
-	From  time.Time  `stats:"from"`
-	To    time.Time  `stats:"to"`
-	Never *time.Time `stats:"never"`
-	Text  string     `stats:"text"`
-	Last  time.Time  `stats:"last"`
-}
-
-type scanNet struct {
-	Addr   netip.Addr       `stats:"addr"`
-	Remote netip.Addr       `stats:"remote"`
-	Prefix netip.Prefix     `stats:"prefix"`
-	Port   netip.AddrPort   `stats:"port"`
-	PAddr  *netip.Addr      `stats:"paddr"`
-	PNet   *netip.Prefix    `stats:"pnet"`
-	PPort  **netip.AddrPort `stats:"pport"`
-	Last   netip.Addr       `stats:"last"`
 }
 
 type scanPointers struct {

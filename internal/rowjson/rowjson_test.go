@@ -2,17 +2,13 @@ package rowjson_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
-	"net/netip"
-	"reflect"
 	"strings"
 	"testing"
 	"testing/iotest"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -58,104 +54,6 @@ func one(t *testing.T, columns, row string) rowjson.Row {
 func valueOf(t *testing.T, json string) rowjson.Value {
 	t.Helper()
 	return one(t, `{"name":"a"}`, "["+json+"]").At(0)
-}
-
-func TestReaderTakesMembersInAnyOrder(t *testing.T) {
-	t.Parallel()
-	const (
-		columns = `"columns":[{"name":"a"},{"name":"b","type":"int"}]`
-		rows    = `"rows":[["x",1],["y",null]]`
-		total   = `"total_results":7`
-		query   = `"query":{"limit":2}`
-	)
-	for _, body := range []string{
-		"{" + columns + "," + rows + "," + total + "," + query + "}",
-		"{" + query + "," + total + "," + rows + "," + columns + "}",
-		"{" + rows + `,"new":{"rows":[[1]],"rows":[]},` + total + "," + columns + "," + query + "} ",
-		`{"columns":null,"rows":null,` + columns + "," + query + `,"Rows":[],"code":0,` + rows + "," + total + "}",
-	} {
-		t.Run(body, func(t *testing.T) {
-			t.Parallel()
-			var echo struct {
-				Limit int `json:"limit"`
-			}
-			r := rowjson.NewReader(strings.NewReader(body), rowjson.Config{Limit: rowjson.Limit{Bytes: 1 << 20, Err: errTooLarge}, Query: &echo})
-			assert.Equal(t, int64(-1), r.Total())
-			assert.Equal(t, []string{`["x",1]`, `["y",null]`}, rowsOf(r))
-			require.NoError(t, r.Err())
-			assert.False(t, r.Next())
-			assert.Equal(t, []string{"a", "b"}, r.Columns())
-			assert.Equal(t, int64(2), r.Count())
-			assert.Equal(t, int64(7), r.Total())
-			assert.Equal(t, 2, echo.Limit)
-			assert.Equal(t, 0, r.EnvelopeCode())
-		})
-	}
-}
-
-func TestReaderRefusesWhatIsNoResult(t *testing.T) {
-	t.Parallel()
-	for body, want := range map[string]string{
-		``:                           "unexpected EOF",
-		`[]`:                         "[ where { should be",
-		`{}`:                         "no columns",
-		`{"columns":[]}`:             "no rows",
-		`{"columns":[],"rows":[]}`:   "no total_results",
-		`{"columns":[],"rows":7}`:    "rows is no array",
-		`{"columns":[],"columns":[]`: "duplicate member columns",
-		`{"rows":7,"columns":[],"total_results":0}`:                                    "rows is no array",
-		`{"columns":[{}],"rows":[]}`:                                                   "column 0 has no name",
-		`{"columns":[{"name":"a"},{"name":"a"}]}`:                                      `column "a" comes twice`,
-		`{"columns":{"name":"a"}}`:                                                     `columns is {"name":"a"}`,
-		`{"columns":[{"name":"a"}],"rows":[[1,2]]}`:                                    "row 1 has 2 values, and there are 1 columns",
-		`{"columns":[{"name":"a"}],"rows":[[1] [2]]}`:                                  `'[' behind row 1`,
-		`{"columns":[{"name":"a"}],"rows":[[1],2]}`:                                    "row 2 is no array",
-		`{"columns":[{"name":"a"}],"rows":[[{}]]}`:                                     "row 1 holds a value that is neither",
-		`{"columns":[{"name":"a"}],"rows":[[01]]}`:                                     "row 1 is no JSON",
-		`{"columns":[{"name":"a"}],"rows":[[1]`:                                        "unexpected EOF",
-		`{"columns":[{"name":"a"}],"rows":[[1]],"total_results":-1}`:                   "total_results is -1",
-		`{"columns":[{"name":"a"}],"rows":[[1]],"total_results":1}}`:                   "bytes after the rows",
-		`{"rows":[],"columns":[],"total_results":1}1`:                                  "bytes after the response",
-		`{"columns":[{"name":"a"}],"rows":[[1]]:1}`:                                    "bytes after the rows",
-		`{"columns":[],"rows":[],"total_results":0,"secret` + strings.Repeat("x", 200): "unexpected EOF",
-		`{"secret":{"a":x}}`:                                                           "invalid character 'x'",
-	} {
-		t.Run(body, func(t *testing.T) {
-			t.Parallel()
-			r := newReader(body, 1<<20)
-			rowsOf(r)
-			require.ErrorContains(t, r.Err(), want)
-			assert.NotContains(t, r.Err().Error(), "secret", "no names of members")
-			assert.False(t, r.Next())
-		})
-	}
-}
-
-func TestEnvelopesInPlaceOfAResult(t *testing.T) {
-	t.Parallel()
-	for body, want := range map[string]struct {
-		certain, code int
-		words         string
-	}{
-		`{"code":503,"description":"later"}`:                                          {503, 503, "later"},
-		`{"CODE":"400","code":503,"message":"later"}`:                                 {503, 503, "later"},
-		`{"code":503,"error_info":{"message":"later"}`:                                {-1, 503, "later"},
-		`{"code":503,"rows":null`:                                                     {-1, 503, ""},
-		`{"code":503,"rows":`:                                                         {503, 503, ""},
-		`{"code":{"x":503},"columns":[],"rows":[],"total_results":0}`:                 {0, 0, ""},
-		`{"columns":[],"rows":[],"total_results":0,"code":503,"description":"after"}`: {503, 503, "after"},
-		`{"description":"` + strings.Repeat("x", 64<<10) + `"}`:                       {0, 0, ""},
-	} {
-		t.Run(body[:min(len(body), 80)], func(t *testing.T) {
-			t.Parallel()
-			r := newReader(body, 1<<20)
-			rowsOf(r)
-			code, words := r.Envelope()
-			assert.Equal(t, want.certain, r.EnvelopeCode())
-			assert.Equal(t, want.code, code)
-			assert.Equal(t, want.words, words)
-		})
-	}
 }
 
 func TestTheLimitIsThatOfOneRowAndOfEverythingElse(t *testing.T) {
@@ -288,48 +186,6 @@ func TestKeptRowsStayValid(t *testing.T) {
 	}
 }
 
-func TestValuesReadAsTheirTypes(t *testing.T) {
-	t.Parallel()
-	at := time.Date(2026, 11, 20, 8, 30, 0, 0, time.UTC)
-	for text, want := range map[string]any{
-		`9007199254740993`: int64(9007199254740993), `"-5"`: int64(-5), `0`: int64(0),
-		`1e3`: 1000.0, `"0.5"`: 0.5, `-0.25`: -0.25,
-		`"2026-11-20T08:30:00"`: at, `"2026-11-20 08:30:00Z"`: at, `"2026-11-20T08:30:00\u005a"`: at,
-		`"192.0.2.1"`: netip.MustParseAddr("192.0.2.1"), `"2001:db8::1"`: netip.MustParseAddr("2001:db8::1"), `"192.0.2.\u0031"`: netip.MustParseAddr("192.0.2.1"),
-	} {
-		t.Run(text, func(t *testing.T) {
-			t.Parallel()
-			v := valueOf(t, text)
-			readings := map[string]func() (any, error){
-				"int64":   func() (any, error) { return v.Int64() },
-				"float64": func() (any, error) { return v.Float64() },
-				"Time":    func() (any, error) { return v.Time() },
-				"Addr":    func() (any, error) { return v.Addr() },
-			}
-			for name, read := range readings {
-				got, err := read()
-				switch {
-				case strings.HasSuffix(fmt.Sprintf("%T", want), name):
-					require.NoError(t, err)
-					assert.Equal(t, want, got)
-				case name != "float64": // which also reads whole numbers
-					require.ErrorContains(t, err, " is no ")
-				}
-			}
-		})
-	}
-	for _, text := range []string{`null`, `true`, `"+5"`, `"05"`, `" 5"`, `"NaN"`, `"0x5"`, `"5_0"`, `1e400`, `"secret"`} {
-		t.Run(text, func(t *testing.T) {
-			t.Parallel()
-			v := valueOf(t, text)
-			_, err := v.Int64()
-			require.Error(t, err)
-			_, err = v.Float64()
-			require.Error(t, err)
-		})
-	}
-}
-
 // kept is a type of the package's user that keeps a whole Value.
 type kept struct{ value rowjson.Value }
 
@@ -340,53 +196,7 @@ var fields = rowjson.Fields{Tag: "column", Value: func(pointer any) *rowjson.Val
 	return nil
 }}
 
-type everything struct {
-	Text    string          `column:"text"`
-	Bool    bool            `column:"bool"`
-	Int8    int8            `column:"int"`
-	Int64   int64           `column:"int"`
-	Uint16  uint16          `column:"int"`
-	Float32 float32         `column:"float"`
-	Time    time.Time       `column:"time"`
-	Addr    netip.Addr      `column:"addr"`
-	Prefix  netip.Prefix    `column:"prefix"`
-	Number  json.Number     `column:"float"`
-	Kept    kept            `column:"text"`
-	Pointer *int            `column:"int"`
-	Null    **string        `column:"null"`
-	Custom  *netip.AddrPort `column:"port"`
-	Other   string
-}
-
-const (
-	everyColumn = `{"name":"text"},{"name":"bool"},{"name":"int"},{"name":"float"},{"name":"time"},{"name":"addr"},{"name":"prefix"},{"name":"null"},{"name":"port"}`
-	everyValue  = `["te\"xt","true",-5,2.5,"2026-11-20T08:30:00","192.0.2.1","192.0.2.0/24",null,"192.0.2.1:80"]`
-)
-
-func TestTargetStoresRowsIntoAStruct(t *testing.T) {
-	t.Parallel()
-	var got everything
-	target, err := fields.Target(&got)
-	require.NoError(t, err)
-	require.Nil(t, target.Store(one(t, everyColumn, strings.Replace(everyValue, "-5", "5", 1))))
-	five, port := 5, netip.MustParseAddrPort("192.0.2.1:80")
-	want := everything{
-		Text: `te"xt`, Bool: true, Int8: 5, Int64: 5, Uint16: 5, Float32: 2.5, Time: time.Date(2026, 11, 20, 8, 30, 0, 0, time.UTC),
-		Addr: netip.MustParseAddr("192.0.2.1"), Prefix: netip.MustParsePrefix("192.0.2.0/24"), Number: "2.5", Kept: got.Kept, Pointer: &five, Custom: &port,
-	}
-	assert.Equal(t, want, got)
-	assert.Equal(t, `"te\"xt"`, string(got.Kept.value.Raw()))
-	assert.Nil(t, fields.Names(reflect.TypeFor[int](), ""))
-	assert.Equal(t, []string{"text", "bool", "float", "time", "addr", "prefix", "null", "port"}, fields.Names(reflect.TypeFor[everything](), "int"))
-	assert.Nil(t, fields.Names(reflect.TypeFor[struct {
-		Int int `column:"int"`
-	}](), "int"))
-
-	wrong := target.Store(one(t, everyColumn, everyValue))
-	require.NotNil(t, wrong)
-	assert.Equal(t, "int", wrong.Column, "no uint")
-	assert.Equal(t, "-5", wrong.Value)
-}
+const ()
 
 func TestErrorsOfColumnsHoldNoSecrets(t *testing.T) {
 	t.Parallel()
@@ -404,42 +214,6 @@ func TestErrorsOfColumnsHoldNoSecrets(t *testing.T) {
 
 	null := one(t, `{"name":"a"}`, `[null]`)
 	require.ErrorContains(t, target.Store(null), "null does not fit; make the field a pointer")
-}
-
-func TestTargetsThatCannotBe(t *testing.T) {
-	t.Parallel()
-	row := one(t, `{"name":"a"}`, `[1]`)
-	for _, tt := range []struct {
-		target any
-		want   string
-	}{
-		{new(int), "int is no struct with column tags"},
-		{new(struct{ A int }), "is no struct with column tags"},
-		{new(struct {
-			B int `column:"b"`
-		}), `column "b": there is no such column`},
-		{new(struct {
-			a int `column:"a"`
-		}), "cannot set field a of"},
-		{new(struct {
-			A []int `column:"a"`
-		}), "cannot read into field A of"},
-		{new(struct {
-			A *chan int `column:"a"`
-		}), "cannot read into field A of"},
-	} {
-		target, err := fields.Target(tt.target)
-		if err == nil {
-			for _, row := range []rowjson.Row{row, {}} { // the zero Row has no columns
-				missing := target.Store(row)
-				require.ErrorContains(t, missing, tt.want)
-				assert.Empty(t, missing.Value)
-			}
-			continue
-		}
-		require.ErrorContains(t, err, tt.want)
-		assert.NotContains(t, tt.want, "no such column")
-	}
 }
 
 // The content of a row is that of its values, however they are written; texts, numbers and null differ.

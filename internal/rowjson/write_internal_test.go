@@ -17,8 +17,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
 var (
@@ -104,117 +102,6 @@ func FuzzWriteRow(f *testing.F) {
 			}
 		}
 	})
-}
-
-// A read takes the plain values of its field, and says where a value ends that it does not take. If it cannot say that,
-// it returns 0.
-func TestReads(t *testing.T) {
-	t.Parallel()
-	type got struct {
-		text  string
-		whole int16
-		time  time.Time
-		addr  netip.Addr
-	}
-	at := time.Date(2026, 11, 20, 8, 30, 0, 0, time.UTC)
-	const taken, left, other = 1, 2, 0
-	for _, tt := range []struct {
-		field, value string
-		what         int
-		want         got
-	}{
-		{"text", `"DE"`, taken, got{text: "DE"}},
-		{"text", `""`, taken, got{}},
-		{"text", `"1234567"`, taken, got{text: "1234567"}},
-		{"text", `"12345678"`, taken, got{text: "12345678"}},
-		{"text", `"123456789012345678901"`, taken, got{text: "123456789012345678901"}},
-		{"text", `"` + strings.Repeat("x", 100) + `"`, taken, got{text: strings.Repeat("x", 100)}},
-		{"text", `12`, left, got{}},
-		{"text", `-12`, other, got{}},
-		{"text", `null`, other, got{}},
-		{"text", `"a\u0062"`, other, got{}},
-		{"text", `"1234567890\n"`, other, got{}},
-		{"text", `"ü"`, other, got{}},
-		{"text", `"123456789ü"`, other, got{}},
-		{"text", ` "a"`, other, got{}},
-		{"whole", `0`, taken, got{}},
-		{"whole", `7`, taken, got{whole: 7}},
-		{"whole", `32767`, taken, got{whole: 32767}},
-		{"whole", `32768`, left, got{}},
-		{"whole", `123456789012345678`, left, got{}},
-		{"whole", `98765432109876543210`, left, got{}},
-		{"whole", `18446744073709551623`, left, got{}},
-		{"whole", `07`, other, got{}},
-		{"whole", `-7`, taken, got{whole: -7}},
-		{"whole", `-32768`, taken, got{whole: -32768}},
-		{"whole", `-0`, other, got{}},
-		{"whole", `-`, other, got{}},
-		{"whole", `-07`, other, got{}},
-		{"whole", `7.5`, other, got{}},
-		{"whole", `7e1`, other, got{}},
-		{"whole", `"7"`, left, got{}},
-		{"whole", `x`, other, got{}},
-		{"whole", ``, other, got{}},
-		{"time", `"2026-11-20T08:30:00"`, taken, got{time: at}},
-		{"time", `"2026-11-20T08:30:00.250"`, taken, got{time: at.Add(250 * time.Millisecond)}},
-		{"time", `"2026-11-20T08:30:00Z"`, taken, got{time: at}},
-		{"time", `"2026-11-20T08:30:00.5"`, taken, got{time: at.Add(500 * time.Millisecond)}},
-		{"time", `"2026-11-20T08:30:00.123456789"`, taken, got{time: at.Add(123456789)}},
-		{"time", `"2026-11-20T08:30:00.250Z"`, taken, got{time: at.Add(250 * time.Millisecond)}},
-		{"time", `"2026-11-20"`, left, got{}},
-		{"time", `"2026-11-20T08:30:61"`, left, got{}},
-		{"time", `"2026-11-20T08:30:00+0100"`, left, got{}},
-		{"time", `x2026-11-20T08:30:00"`, other, got{}},
-		{"time", `"2026-11-20T08:30:\u0030"`, other, got{}},
-		{"time", `17`, left, got{}},
-		{"time", `"` + strings.Repeat("\x00", 10) + `T08:30:00"`, other, got{}}, // the date of the zero wire.Date
-		{"time", `"a","b","c","d","e",",,"`, left, got{}},                       // ends where a timestamp would end
-		{"addr", `"192.0.2.1"`, taken, got{addr: netip.MustParseAddr("192.0.2.1")}},
-		{"addr", `"2001:db8::1"`, taken, got{addr: netip.MustParseAddr("2001:db8::1")}},
-		{"addr", `"::"`, taken, got{addr: netip.IPv6Unspecified()}},
-		{"addr", `"192.0.2.256"`, left, got{}},
-		{"addr", `"fe80::1%eth0"`, left, got{}},
-		{"addr", `"::ffff:192.0.2.1"`, left, got{}},
-		{"addr", `7`, left, got{}},
-		{"addr", `"\u0031::"`, other, got{}},
-		{"addr", `null`, other, got{}},
-		{"none", `"a"`, left, got{}},
-		{"none", `17`, left, got{}},
-		{"none", `017`, other, got{}},
-		{"none", `true`, other, got{}},
-		{"none", ``, other, got{}},
-	} {
-		var into got
-		r := map[string]read{
-			"text": readText(&into.text, newTexts()), "whole": readWhole(&into.whole), "time": readTime(&into.time, new(wire.Date)),
-			"addr": readAddr(&into.addr), "none": readOnly,
-		}[tt.field]
-		value, _, _ := strings.Cut(tt.value, `,"b"`)
-		for _, behind := range []string{`],["1234567890123456789012345"]`, `,"12345678901234567890123"]`, ` ,1,2,3,4,5,6,7,8,9,10,11,12]`} {
-			text := []byte(`["x",` + tt.value + behind)
-			for range 2 { // the second time from what is kept of the column
-				end, written := r(text, 5)
-				assert.Equal(t, tt.what == taken, written, "%s: %s", tt.field, text)
-				if tt.what == other {
-					assert.Zero(t, end, "%s: %s", tt.field, text)
-				} else {
-					assert.Equal(t, 5+len(value), end, "%s: %s", tt.field, text)
-				}
-				assert.Equal(t, tt.want, into, "%s: %s", tt.field, text)
-			}
-		}
-		for cut := range len(value) + 6 { // a text that ends within the value, or before it
-			if tt.field == "whole" || value == "17" || value == "12" || value == "7" {
-				break // a shorter number is a number too
-			}
-			end, written := r([]byte(`["x",` + value + `]`)[:cut:cut], min(5, cut))
-			assert.False(t, written && cut < 5+len(value), "%s: %s, %d bytes", tt.field, value, cut)
-			assert.True(t, end == 0 || cut >= 5+len(value), "%s: %s, %d bytes", tt.field, value, cut)
-		}
-		end, written := r([]byte(`["x",12`), 5)
-		assert.Zero(t, end, "a number may go on")
-		assert.False(t, written)
-	}
 }
 
 // nothingSecret redacts nothing.
@@ -342,57 +229,6 @@ func TestUnmarshalTextOfRowsThatAreStored(t *testing.T) { //nolint:paralleltest 
 	require.NotNil(t, wrong)
 	assert.Equal(t, "C", wrong.Field)
 	assert.Equal(t, int64(5), unmarshalled.Load()-before)
-}
-
-// A Reader may go on in another goroutine while rows that it has cloned are stored.
-func TestRowsOfAReaderThatReadsAhead(t *testing.T) {
-	t.Parallel()
-	var rows []string
-	for i := range 5_000 {
-		rows = append(rows, fmt.Sprintf(`["text %d",%d]`, i%100, i))
-	}
-	r := readerOf(strings.Join(rows, ","))
-	var got pair
-	target, err := tagged.Target(&got)
-	require.NoError(t, err)
-	for range 3 {
-		require.True(t, r.Next())
-		require.Nil(t, target.Store(r.Row()))
-	}
-	clones := make(chan Row, 100)
-	go func() {
-		defer close(clones)
-		for r.Next() {
-			clones <- r.Row().Clone()
-		}
-	}()
-	n := 3
-	for row := range clones {
-		require.Nil(t, target.Store(row))
-		require.Equal(t, pair{fmt.Sprintf("text %d", n%100), n}, got)
-		n++
-	}
-	assert.Equal(t, len(rows), n)
-	require.NoError(t, r.Err())
-}
-
-// Rows may come before their columns, whatever the sizes of the parts that arrive.
-func TestRowsBeforeColumns(t *testing.T) {
-	t.Parallel()
-	for padding := range 400 {
-		for _, rows := range []string{`["192.0.2.1",1]`, `["192.0.2.1",1],["` + strings.Repeat("x", 100) + `",2]`} {
-			body := `{"query":{"filters":"` + strings.Repeat("f", padding) + `"},"total_results":2,"rows":[` + rows +
-				`],"columns":[{"name":"a"},{"name":"` + strings.Repeat("c", padding) + `"}]}`
-			r := NewReader(strings.NewReader(body), Config{Limit: Limit{Bytes: 1 << 20}})
-			n := 0
-			for r.Next() {
-				n++
-			}
-			require.NoError(t, r.Err(), "%s", body)
-			require.Equal(t, strings.Count(rows, "["), n)
-			require.Equal(t, []string{"a", strings.Repeat("c", padding)}, r.Columns())
-		}
-	}
 }
 
 // A struct may have more fields than a fieldSet has bits.
