@@ -52,30 +52,6 @@ func TestApply(t *testing.T) {
 	}
 }
 
-func TestApplyWaitsForTasks(t *testing.T) {
-	t.Parallel()
-	s := setup{server: testserver.Config{DeployDuration: time.Minute}}
-	withList(t, s, []string{"192.0.2.1"}, func(f *fixture) {
-		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.2"}, anything)
-		require.NoError(f, err)
-		began := time.Now()
-		reports := 0
-		result, err := f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true},
-			webdelivery.PollEvery(time.Second), webdelivery.OnProgress(func(p webdelivery.Progress) {
-				assert.Equal(f, "networklist", p.Kind)
-				reports++
-			}))
-		require.NoError(f, err)
-		assert.Equal(f, 2*time.Minute, time.Since(began), "the additions, then the removals")
-		assert.Equal(f, 3, reports)
-		for _, id := range result.Tasks {
-			task, err := f.client.Tasks.Get(f.Context(), id)
-			require.NoError(f, err)
-			assert.True(f, task.Complete)
-		}
-	})
-}
-
 // In a full list, Apply makes room first: it removes entries that the desired set does not cover. The list never holds
 // more than it may.
 func TestAFullList(t *testing.T) {
@@ -94,40 +70,6 @@ func TestAFullList(t *testing.T) {
 		slices.Sort(got)
 		slices.Sort(want)
 		assert.Equal(f, want, got)
-	})
-}
-
-// If there is no other entry to remove first, the plan reports what is uncovered for a moment.
-func TestAFullListWithNothingToSpare(t *testing.T) {
-	t.Parallel()
-	pairs := addresses(500)
-	withList(t, setup{}, pairs, func(f *fixture) {
-		desired := append([]string{"198.18.0.0/31"}, pairs[2:]...)
-		plan, err := watch(f).NetworkLists.Plan(f.Context(), listID, desired, webdelivery.PlanOptions{})
-		require.NoError(f, err)
-		assert.Equal(f, 1, plan.UncoveredDuringApply)
-		assert.Contains(f, plan.String(), "the addresses of up to 1 entries are not covered for a moment")
-
-		desired = append([]string{"198.18.0.0/31"}, pairs[2:499]...)
-		plan, err = watch(f).NetworkLists.Plan(f.Context(), listID, desired, webdelivery.PlanOptions{})
-		require.NoError(f, err)
-		assert.Zero(f, plan.UncoveredDuringApply, "the last entry can go first")
-	})
-}
-
-// An addition that covers what will be removed goes first, even if it is the last desired entry, so that nothing is
-// uncovered. The entries that it covers then make room for the others.
-func TestAdditionsThatCoverGoFirst(t *testing.T) {
-	t.Parallel()
-	all := addresses(600)
-	withList(t, setup{}, all[:500], func(f *fixture) {
-		desired := append(slices.Clone(all[1:450]), all[500:550]...)
-		desired = append(desired, "198.18.0.0/31") // covers the first, which is removed
-		plan, err := watch(f).NetworkLists.Plan(f.Context(), listID, desired, webdelivery.PlanOptions{})
-		require.NoError(f, err)
-		require.Len(f, plan.Add, 51)
-		require.Len(f, plan.Remove, 51)
-		assert.Zero(f, plan.UncoveredDuringApply)
 	})
 }
 

@@ -2,10 +2,8 @@ package webdelivery_test
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -169,48 +167,6 @@ func TestAStalePlanSaysWhoChangedTheList(t *testing.T) {
 	}
 }
 
-// The entries of a full list are merged. Apply first removes the obsolete entry, and then the merged ones as soon as
-// their range is in the list. No address is uncovered at any time.
-func TestAFullListIsMergedWithoutAGap(t *testing.T) {
-	t.Parallel()
-	all := addresses(500) // the first 80 are 40 ranges of two
-	withList(t, setup{}, all, func(f *fixture) {
-		desired := slices.Clone(all[80:499])
-		for i := range 40 {
-			desired = append(desired, fmt.Sprintf("198.18.0.%d/31", 2*i))
-		}
-		plan, err := watch(f).NetworkLists.Plan(f.Context(), listID, desired, webdelivery.PlanOptions{})
-		require.NoError(f, err)
-		assert.Zero(f, plan.UncoveredDuringApply)
-		assert.Equal(f, 500, plan.PeakSize)
-		assert.Less(f, plan.Requests, 81+40, "several in parallel, as soon as there is room")
-
-		must := map[string]string{} // the range that covers an address after its removal
-		for i, text := range all[:80] {
-			must[text] = fmt.Sprintf("198.18.0.%d/31", i&^1)
-		}
-		client := f.newClient(f.srv.URL(), setup{options: []webdelivery.Option{webdelivery.WithHTTPClient(&http.Client{
-			Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
-				resp, err := f.http.Transport.RoundTrip(r)
-				if r.Method == http.MethodPost {
-					has := map[string]bool{}
-					entries := f.srv.Entries(listID)
-					for _, text := range entries {
-						has[text] = true
-					}
-					assert.LessOrEqual(f, len(entries), 500)
-					for text, covering := range must {
-						assert.True(f, has[text] || has[covering], "%s is uncovered", text)
-					}
-				}
-				return resp, err
-			}),
-		})}}).Limited(500, 50)
-		_, err = client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
-		require.NoError(f, err)
-	})
-}
-
 // Bodies that do not show what was added.
 var unclearBodies = []string{`{"status":"maintenance"}`, `{}`, `"ok"`, `null`, `[]`, `[null]`, `OK`, ``, `{"id":null}`, `[{"id":"e","entry":"198.51.100.9"}]`}
 
@@ -260,67 +216,6 @@ func TestAnAdditionWithoutProofRemovesNothing(t *testing.T) {
 		require.ErrorIs(f, err, webdelivery.ErrBadReply)
 		assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
 		assert.Zero(f, result.Added)
-	})
-}
-
-// With Wait, Apply sends an addition whose response was lost once more, to get a task. The reason: the list may show
-// an entry that is not in effect. Apply removes what it covers after that task.
-func TestALostAdditionIsAwaited(t *testing.T) {
-	t.Parallel()
-	s := setup{server: testserver.Config{DeployDuration: time.Minute}}
-	for name, lost := range map[string]testserver.Fault{
-		"cut":                     {Cut: testserver.CutAfterExecute},
-		"503 without Retry-After": {Status: 503, Execute: true},
-		"504":                     {Status: 504, Execute: true},
-		"a page for people":       {Status: 200, Execute: true, Header: http.Header{"Content-Type": {"text/html"}}, Body: "<html></html>"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			lost.Method, lost.Count = http.MethodPost, 1
-			withList(t, s, []string{"192.0.2.0/25"}, func(f *fixture) {
-				plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.0/24"}, anything)
-				require.NoError(f, err)
-				f.fail(lost)
-				began := time.Now()
-				var removed []time.Duration
-				result, err := f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true}, webdelivery.PollEvery(time.Second),
-					webdelivery.OnProgress(func(p webdelivery.Progress) {
-						if p.Status == "removing" {
-							removed = append(removed, time.Since(began))
-						}
-					}))
-				require.NoError(f, err)
-				require.Len(f, removed, 1)
-				assert.GreaterOrEqual(f, removed[0], time.Minute)
-				assert.Equal(f, 1, result.Added)
-				assert.Equal(f, 2, f.srv.Count(http.MethodPost, ""))
-			})
-			withList(t, s, []string{"192.0.2.0/25"}, func(f *fixture) { // and the second response names no task, or rejects
-				for _, again := range []testserver.Fault{lost, {Status: 204}, {Status: 409}} {
-					plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.0/24"}, anything)
-					require.NoError(f, err)
-					again.Method, again.Count = http.MethodPost, 1
-					first := f.srv.Fail(lost)
-					second := f.srv.Fail(again)
-					_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true})
-					require.NoError(f, err, "the entry is in the list")
-					first()
-					second()
-					f.srv.ChangeEntries(listID, []string{"192.0.2.0/25"}, []string{"192.0.2.0/24"})
-				}
-			})
-		})
-	}
-	withList(t, s, []string{"192.0.2.0/25"}, func(f *fixture) { // the service executed neither request
-		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.0/24"}, anything)
-		require.NoError(f, err)
-		f.fail(testserver.Fault{Method: http.MethodPost, Count: 1, Cut: testserver.CutAfterRead})
-		f.fail(testserver.Fault{Method: http.MethodPost, Status: 403})
-		result, err := f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true})
-		require.ErrorIs(f, err, webdelivery.ErrForbidden)
-		assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
-		assert.Zero(f, result.Added)
-		assert.Equal(f, []string{"192.0.2.0/25"}, f.srv.Entries(listID))
 	})
 }
 

@@ -272,31 +272,6 @@ func TestThrottleTimeout(t *testing.T) {
 	}
 }
 
-// The end of the context ends the retries of a throttled purge. If the deadline is before the next permit, the purge
-// fails at once.
-func TestTheContextEndsThrottling(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		f.fail(testserver.Fault{Path: "/cache/purge", Status: 503})
-		ctx, cancel := context.WithCancel(f.Context())
-		time.AfterFunc(100*time.Second, cancel)
-		began := time.Now()
-		err := submit.call(ctx, f.client)
-		require.ErrorIs(f, err, context.Canceled)
-		assert.Equal(f, 100*time.Second, time.Since(began))
-		assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
-	})
-	inFakeTime(t, setup{}, func(f *fixture) {
-		f.fail(testserver.Fault{Path: "/cache/purge", Status: 503, Header: http.Header{"Retry-After": {"60"}}})
-		ctx, cancel := context.WithTimeout(f.Context(), 50*time.Second)
-		defer cancel()
-		began := time.Now()
-		err := submit.call(ctx, f.client)
-		require.ErrorIs(f, err, webdelivery.ErrRateLimited)
-		assert.Zero(f, time.Since(began))
-	})
-}
-
 // The outcome of a purge that was answered with 503 is unknown until the service accepts a retry.
 func TestA503IsUnknownUntilARetryIsAccepted(t *testing.T) {
 	t.Parallel()

@@ -71,9 +71,9 @@ type AddEntriesResult struct {
 // returns the result so far together with a [*PartialError]. It says which entries were accepted, which were not, and
 // which are unknown. You may safely call AddEntries again with all of them.
 //
-// The service decides whether the list has room. AddEntries does not wait for the tasks in the responses: [TasksService.WaitAll] does. A 2xx
-// response of any shape counts as accepted. If it neither names a task nor shows the entries, it proves nothing: if
-// the entries must be there, read the list.
+// The service decides whether the list has room. AddEntries does not wait for the tasks in the responses:
+// [TasksService.WaitAll] does. A 2xx response of any shape counts as accepted. If it neither names a task nor shows the
+// entries, it proves nothing: if the entries must be there, read the list.
 func (s *NetworkListsService) AddEntries(ctx context.Context, id string, entries []string) (*AddEntriesResult, error) {
 	if _, err := expand(entriesPath, id); err != nil { // checks the id also if there are no entries
 		return nil, err

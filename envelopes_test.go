@@ -2,7 +2,6 @@ package webdelivery_test
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -170,39 +169,6 @@ func TestEnvelopesThatRefuseTheCredentials(t *testing.T) {
 	} {
 		err := tt.op.call(t.Context(), always(t, []byte(tt.body)))
 		assert.Equal(t, tt.is, errors.Is(err, webdelivery.ErrUnauthorized), "%v %s", tt.op.path, tt.body)
-	}
-}
-
-// With a session, such a rejection leads to a new login and one retry, as the status would.
-func TestEnvelopesThatRefuseTheSession(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		op   operation
-		code int
-	}{{getTask, 401}, {getTransaction, 401}, {getTransaction, 403}, {getTransaction, 400}} {
-		t.Run(fmt.Sprint(tt.op.path, tt.code), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				logins := 0
-				client, err := webdelivery.NewClient("https://api.example.com", customer, webdelivery.SessionAuth(username, password),
-					webdelivery.WithHTTPClient(&http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
-						switch {
-						case strings.HasSuffix(r.URL.Path, "/sessions"):
-							logins++
-							return response(http.StatusOK, fmt.Appendf(nil, `"session%d"`, logins)), nil
-						case logins == 1:
-							return response(http.StatusOK, fmt.Appendf(nil, `{"code":%d}`, tt.code)), nil
-						case strings.Contains(r.URL.Path, "/transactions/"):
-							return response(http.StatusOK, []byte(someTransaction)), nil
-						default:
-							return response(http.StatusOK, []byte(`{"id":"task-1"}`)), nil
-						}
-					})}))
-				require.NoError(t, err)
-				require.NoError(t, tt.op.call(t.Context(), client))
-				assert.Equal(t, 2, logins)
-			})
-		})
 	}
 }
 

@@ -3,7 +3,6 @@ package webdelivery_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -229,35 +228,4 @@ func TestARefusedRemovalHasItsPlan(t *testing.T) {
 		require.NoError(f, err)
 		assert.Equal(f, held[4:], f.srv.Entries(listID))
 	})
-}
-
-// By default, a plan may remove a fifth of a list. Of a small list it may remove up to three entries, but never more
-// than half. So an empty feed never empties a list. A stored plan has the same limit.
-func TestRemovalsOfSmallLists(t *testing.T) {
-	t.Parallel()
-	for size, most := range map[int]int{0: 0, 1: 0, 2: 1, 3: 1, 4: 2, 5: 2, 6: 3, 7: 3, 8: 3, 9: 3, 10: 3, 11: 3, 12: 3, 100: 20} {
-		t.Run(fmt.Sprint(size), func(t *testing.T) {
-			t.Parallel()
-			held := addresses(size)
-			withList(t, setup{}, held, func(f *fixture) {
-				plan, err := f.client.NetworkLists.Plan(f.Context(), listID, held[most:], webdelivery.PlanOptions{})
-				require.NoError(f, err)
-				assert.Len(f, plan.Remove, most)
-				assert.Equal(f, webdelivery.RemoveDefault, plan.MaxRemove)
-				if size == 0 {
-					return
-				}
-				_, err = f.client.NetworkLists.Plan(f.Context(), listID, held[most+1:], webdelivery.PlanOptions{})
-				var refused *webdelivery.PlanError
-				require.ErrorAs(f, err, &refused)
-				assert.Len(f, refused.Plan.Remove, most+1)
-				assert.Contains(f, refused.Reason, fmt.Sprintf("%d of %d entries would be removed", most+1, size))
-				assert.Contains(f, refused.Reason, fmt.Sprintf("at most %d are allowed", most))
-				_, err = f.client.NetworkLists.Plan(f.Context(), listID, nil, webdelivery.PlanOptions{})
-				require.ErrorIs(f, err, webdelivery.ErrPlanRefused, "an empty feed")
-				_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
-				require.NoError(f, err)
-			})
-		})
-	}
 }

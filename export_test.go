@@ -2,7 +2,6 @@ package webdelivery_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -389,28 +388,6 @@ func TestWhatEndsAnExport(t *testing.T) {
 	}
 }
 
-// The context of a range ends its waits.
-func TestTheContextEndsAnExport(t *testing.T) {
-	t.Parallel()
-	inExport(t, eventsOf(100, 10), func(e *anExport) {
-		e.service.pieces = 400
-		e.service.status = func(n int) int { return map[bool]int{true: 503, false: 200}[n >= 2] }
-		ctx, cancel := context.WithTimeout(e.Context(), time.Minute)
-		defer cancel()
-		began := time.Now()
-		export, rows := e.client.Stats.NewExport(e.query, webdelivery.Cursor{}), 0
-		for _, err := range export.All(ctx) {
-			if err != nil {
-				require.ErrorIs(e, err, context.DeadlineExceeded)
-				continue
-			}
-			rows++
-		}
-		assert.Equal(e, time.Minute, time.Since(began))
-		assert.Equal(e, int64(rows), export.Cursor().Count())
-	})
-}
-
 // If an argument of an export is invalid, Rows yields the error and sends nothing.
 func TestArgumentsOfAnExport(t *testing.T) {
 	t.Parallel()
@@ -448,20 +425,6 @@ func TestArgumentsOfAnExport(t *testing.T) {
 	})
 }
 
-// Only one loop at a time can range over an export.
-func TestTwoLoopsOverAnExport(t *testing.T) {
-	t.Parallel()
-	inExport(t, eventsOf(2, 2), func(e *anExport) {
-		export := e.client.Stats.NewExport(e.query, webdelivery.Cursor{})
-		rows := export.All(e.Context())
-		for range rows {
-			_, err := e.read(export, 1)
-			require.ErrorIs(e, err, webdelivery.ErrInvalid)
-		}
-		assert.Equal(e, int64(4), export.Cursor().Count())
-	})
-}
-
 // Text that is no cursor returns an error, and the zero cursor is stored as null.
 func TestStoredCursors(t *testing.T) {
 	t.Parallel()
@@ -479,30 +442,6 @@ func TestStoredCursors(t *testing.T) {
 	} {
 		require.ErrorIs(t, json.Unmarshal([]byte(text), &cursor), webdelivery.ErrInvalid, text)
 	}
-}
-
-// If one character of a stored cursor was changed, reading it returns an error or the same cursor.
-func TestDamagedCursors(t *testing.T) {
-	t.Parallel()
-	inExport(t, eventsOf(3, 4), func(e *anExport) {
-		export := e.client.Stats.NewExport(e.query, webdelivery.Cursor{})
-		_, err := e.read(export, math.MaxInt)
-		require.NoError(e, err)
-		stored, err := json.Marshal(export.Cursor())
-		require.NoError(e, err)
-		for i := range stored {
-			for _, changed := range []byte{'0', 'A', stored[i] ^ 1} {
-				damaged := slices.Clone(stored)
-				damaged[i] = changed
-				var cursor webdelivery.Cursor
-				if json.Unmarshal(damaged, &cursor) == nil {
-					again, err := json.Marshal(cursor)
-					require.NoError(e, err)
-					assert.JSONEq(e, string(stored), string(again), "%s", damaged)
-				}
-			}
-		}
-	})
 }
 
 // An export never takes a fault of the service for the end of the events.

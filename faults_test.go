@@ -170,51 +170,6 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// Malformed responses. The client takes none for a success and does not retry; the error contains the status.
-func TestUnusableReplies(t *testing.T) {
-	t.Parallel()
-	html := http.Header{"Content-Type": {"text/html; charset=utf-8"}}
-	tests := []struct {
-		name   string
-		status int
-		header http.Header
-		body   string
-		says   string
-	}{
-		{"200 text/html", 200, html, `{"id":"task-1"}`, "text/html"},
-		{"empty body on 200", 200, nil, " ", "an empty body"},
-		{"204 where a body is expected", 204, nil, "", "an empty body"},
-		{"null on 200", 200, nil, "null", "not a JSON object"},
-		{"[] on 200", 200, nil, "[]", "not a JSON object"},
-		{"\"x\" on 200", 200, nil, `"x"`, "not a JSON object"},
-		{"invalid UTF-8", 200, nil, "{\"id\":\"\xff\"}", "UTF-8"},
-		{"trailing garbage", 200, nil, `{"id":"task-1"} x`, "invalid character"},
-		{"two values", 200, nil, `{"id":"task-1"}{"id":"task-2"}`, "invalid character"},
-		{"byte order mark", 200, nil, "\ufeff{}", "not a JSON object"},
-		{"depth above 10000", 200, nil, `{"x":` + strings.Repeat("[", 10001) + strings.Repeat("]", 10001) + "}", "max depth"},
-		{"int64 overflow", 200, nil, `{"progress":9223372036854775808}`, "progress"},
-		{"1.0 for an integer", 200, nil, `{"progress":1.0}`, "progress"},
-		{"1e400", 200, nil, `{"progress":1e400}`, "progress"},
-		{"a string for an integer", 200, nil, `{"progress":"5"}`, "progress"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			inService(t, setup{}, func(f *fixture) {
-				f.fail(testserver.Fault{Status: tt.status, Header: tt.header, Body: tt.body})
-				err := getTask.call(f.Context(), f.client)
-				require.ErrorIs(f, err, webdelivery.ErrBadReply)
-				var e *webdelivery.Error
-				require.ErrorAs(f, err, &e)
-				assert.Equal(f, tt.status, e.StatusCode)
-				assert.Equal(f, "/acme/v1/tasks/task-1", e.Path)
-				assert.Contains(f, err.Error(), tt.says)
-				assert.Equal(f, 1, f.requests(getTask))
-			})
-		})
-	}
-}
-
 // The error of a page that is not JSON contains the status and the beginning of the body.
 func TestErrorPages(t *testing.T) {
 	t.Parallel()

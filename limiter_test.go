@@ -93,19 +93,6 @@ func TestClientsOfOneProcessShareTheBudget(t *testing.T) {
 	})
 }
 
-// A purge that gets 503 twice and then 201 takes three permits.
-func TestEveryAttemptTakesAPermit(t *testing.T) {
-	t.Parallel()
-	var permits atomic.Int32
-	count := limiter{wait: func(context.Context) error { permits.Add(1); return nil }}
-	inFakeTime(t, setup{options: []webdelivery.Option{webdelivery.WithPurgeLimiter(count)}}, func(f *fixture) {
-		f.fail(testserver.Fault{Path: "/cache/purge", Status: 503, Count: 2})
-		require.NoError(f, submit.call(f.Context(), f.client))
-		assert.Equal(f, int32(3), permits.Load())
-		assert.Equal(f, 3, f.requests(submit))
-	})
-}
-
 // If a purge is sent again after a new login, it takes a permit for that too. Polls and reads take none.
 func TestWhatTakesPermits(t *testing.T) {
 	t.Parallel()
@@ -175,21 +162,6 @@ func TestTooFastPausesEverybody(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A client with any limiter survives that the service rejects purges as too fast: it slows down.
-func TestRefusedByTheService(t *testing.T) {
-	t.Parallel()
-	unlimited := webdelivery.WithPurgeLimiter(limiter{wait: func(context.Context) error { return nil }})
-	inFakeTime(t, setup{options: []webdelivery.Option{unlimited}}, func(f *fixture) {
-		for range 3 {
-			require.NoError(f, submit.call(f.Context(), f.client))
-		}
-		times := f.arrivals()
-		assert.Equal(f, []time.Duration{0, 0, 0}, times[:3])
-		assert.GreaterOrEqual(f, times[len(times)-1], time.Second)
-		assert.Len(f, f.srv.Purged(), 3)
-	})
 }
 
 // A caller whose context ends while it waits takes no permit: the callers behind it move up.

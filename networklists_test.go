@@ -1,7 +1,6 @@
 package webdelivery_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -259,16 +258,6 @@ func TestEntriesAreRefused(t *testing.T) {
 		_, err = f.client.NetworkLists.AddEntries(f.Context(), listID, nil)
 		require.NoError(f, err)
 		assert.Empty(f, f.srv.Requests())
-	})
-}
-
-func TestCountriesAreSentInUpperCase(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		id := f.srv.AddNetworkList(testserver.NetworkListSpec{Type: "GEO"})
-		_, err := f.client.NetworkLists.AddEntries(f.Context(), id, []string{"de", "DE", "Fr"})
-		require.NoError(f, err)
-		assert.Equal(f, []string{"DE", "FR"}, f.srv.Entries(id))
 	})
 }
 
@@ -568,46 +557,6 @@ func TestNetworkListDialects(t *testing.T) {
 		require.NoError(f, err)
 		require.NotNil(f, task)
 	})
-}
-
-// entriesRead reads all entries and returns their texts.
-func entriesRead(ctx context.Context, f *fixture, o webdelivery.EntryOptions, read ...webdelivery.ReadOption) (texts []string, err error) {
-	for e, err := range f.client.NetworkLists.AllEntries(ctx, listID, o, read...) {
-		if err != nil {
-			return texts, err
-		}
-		texts = append(texts, e.Entry)
-	}
-	return texts, nil
-}
-
-// With ReadAhead, AllEntries yields the same entries in order and is faster. It has no more requests under way than
-// the option allows.
-func TestReadAhead(t *testing.T) {
-	t.Parallel()
-	all := addresses(2_500)
-	const delay = 50 * time.Millisecond
-	for _, tt := range []struct {
-		ahead int
-		took  time.Duration // 25 pages of 100
-	}{{0, 25 * delay}, {1, 25 * delay}, {4, 7 * delay}, {8, 4 * delay}, {100, 2 * delay}} {
-		t.Run(fmt.Sprint(tt.ahead), func(t *testing.T) {
-			t.Parallel()
-			withList(t, setup{}, all, func(f *fixture) {
-				f.fail(testserver.Fault{Delay: delay})
-				var options []webdelivery.ReadOption
-				if tt.ahead > 0 {
-					options = append(options, webdelivery.ReadAhead(tt.ahead))
-				}
-				began := time.Now()
-				got, err := entriesRead(f.Context(), f, webdelivery.EntryOptions{}, options...)
-				require.NoError(f, err)
-				assert.Equal(f, all, got)
-				assert.Equal(f, tt.took, time.Since(began))
-				assert.Len(f, f.srv.Requests(), 25)
-			})
-		})
-	}
 }
 
 // If the service accepts a change, it is accepted in whatever shape the response is. Task contains what can be read

@@ -1,7 +1,6 @@
 package webdelivery_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -266,50 +265,4 @@ func TestAllTasksKeepToMaxPages(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestAllTasksEndWithTheContext(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		for _, id := range []string{"a", "b"} {
-			f.srv.AddTask(testserver.TaskSpec{ID: id})
-		}
-		ctx, cancel := context.WithCancel(f.Context())
-		defer cancel()
-		var ids []string
-		var last error
-		for task, err := range f.client.Tasks.All(ctx, webdelivery.TaskListOptions{Count: 1}) {
-			if last = err; err == nil {
-				ids = append(ids, task.ID)
-			}
-			cancel()
-		}
-		assert.Equal(f, []string{"a"}, ids)
-		assert.ErrorIs(f, last, context.Canceled)
-		assert.Len(f, f.srv.Requests(), 1)
-	})
-}
-
-// All retries a page that fails with a transient fault: no item is lost, and none comes twice. If the failure is
-// permanent, All yields the items before it and then an error.
-func TestAllTasksMeetAFaultInTheMiddle(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		for _, id := range []string{"a", "b", "c"} {
-			f.srv.AddTask(testserver.TaskSpec{ID: id})
-		}
-		f.fail(testserver.Fault{Path: "/tasks", Skip: 1, Count: 1, Status: http.StatusServiceUnavailable})
-		f.fail(testserver.Fault{Path: "/tasks", Skip: 1, Count: 1, Cut: testserver.CutBody})
-		ids, err := readAll(f, webdelivery.TaskListOptions{Count: 1})
-		require.NoError(f, err)
-		assert.Equal(f, []string{"a", "b", "c"}, ids)
-		assert.Len(f, f.srv.Requests(), 5)
-
-		f.fail(testserver.Fault{Path: "/tasks", Skip: 2, Count: 1, Status: http.StatusNotFound})
-		ids, err = readAll(f, webdelivery.TaskListOptions{Count: 1})
-		assert.Equal(f, []string{"a", "b"}, ids)
-		assert.ErrorIs(f, err, webdelivery.ErrNotFound)
-		assert.NotErrorAs(f, err, new(*webdelivery.IncompleteError))
-		assert.Len(f, f.srv.Requests(), 8)
-	})
 }

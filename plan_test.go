@@ -53,20 +53,6 @@ func TestPlan(t *testing.T) {
 	})
 }
 
-// A long plan shows the first twenty entries of each kind.
-func TestALongPlanIsShownInPart(t *testing.T) {
-	t.Parallel()
-	withList(t, setup{}, addresses(30), func(f *fixture) {
-		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, addresses(60)[30:], anything)
-		require.NoError(f, err)
-		text := plan.String()
-		assert.Contains(f, text, "+ and 10 more\n")
-		assert.Contains(f, text, "- and 10 more\n")
-		assert.Equal(f, 20+1, strings.Count(text, "\n+ "))
-		assert.Equal(f, 20+1, strings.Count(text, "\n- "))
-	})
-}
-
 // Plan returns an error in these cases, and changes nothing. They are too many removals, an empty feed, too many
 // entries, entries of another type, and invalid options. If the error does not depend on the list, it matches
 // ErrInvalid and nothing is sent; otherwise it is a PlanError.
@@ -163,41 +149,6 @@ func TestAStoredPlan(t *testing.T) {
 		assert.Equal(f, 1, result.Added)
 		assert.Equal(f, 1, result.Removed)
 		assert.Equal(f, 2, result.Size)
-	})
-}
-
-// Apply refuses a plan that was changed by hand, or created for another list, before any change.
-func TestPlansThatDoNotFit(t *testing.T) {
-	t.Parallel()
-	for name, change := range map[string]func(*webdelivery.Plan){
-		"adds a text that is no entry": func(p *webdelivery.Plan) { p.Add = append(p.Add, "www.example.com") },
-		"adds more than fits":          func(p *webdelivery.Plan) { p.Add = addresses(50_000) },
-		"adds one twice":               func(p *webdelivery.Plan) { p.Add = append(p.Add, "192.0.2.3/32") },
-		"adds what it removes":         func(p *webdelivery.Plan) { p.Add = append(p.Add, "192.0.2.1/32") },
-		"adds what stays":              func(p *webdelivery.Plan) { p.Add = append(p.Add, "::ffff:192.0.2.2") },
-		"no type":                      func(p *webdelivery.Plan) { p.Type, p.Add = "", []string{"DE"} },
-		"another type":                 func(p *webdelivery.Plan) { p.Type, p.Add = webdelivery.ListTypeGEO, []string{"DE"} },
-		"another list":                 func(p *webdelivery.Plan) { p.Fingerprint = "0" },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			withList(t, setup{}, []string{"192.0.2.1", "192.0.2.2"}, func(f *fixture) {
-				plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.2", "192.0.2.3"}, anything)
-				require.NoError(f, err)
-				change(plan)
-				_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
-				require.Error(f, err)
-				assert.Equal(f, []string{"192.0.2.1", "192.0.2.2"}, f.srv.Entries(listID))
-			})
-		})
-	}
-	inFakeTime(t, setup{}, func(f *fixture) {
-		_, err := f.client.NetworkLists.Apply(f.Context(), nil, webdelivery.ApplyOptions{})
-		require.ErrorIs(f, err, webdelivery.ErrInvalid)
-		_, err = f.client.NetworkLists.Apply(f.Context(), &webdelivery.Plan{}, webdelivery.ApplyOptions{Concurrency: -1})
-		require.ErrorIs(f, err, webdelivery.ErrInvalid)
-		_, err = f.client.NetworkLists.Apply(f.Context(), &webdelivery.Plan{ListID: listID}, webdelivery.ApplyOptions{}, nil)
-		require.ErrorIs(f, err, webdelivery.ErrInvalid)
 	})
 }
 

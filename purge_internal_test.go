@@ -178,67 +178,6 @@ func TestWildcards(t *testing.T) {
 	}
 }
 
-// Of ASCII, no pattern has a control character, a blank or a #, wherever it stands. An Exact may have a * in its path, a
-// Prefix may not. (Service document, section 4.4, and open points 44 and 48.)
-func TestPatternsOfASCII(t *testing.T) {
-	t.Parallel()
-	for c := byte(0); c < 0x80; c++ {
-		refused := c <= ' ' || c == 0x7f || c == '#'
-		for _, pattern := range []string{"/a" + string(c), "/" + string(c) + "a", "/" + strings.Repeat("a", 20) + string(c) + "bc"} {
-			for mode, want := range map[MatchMode]bool{MatchExact: refused, MatchPrefix: refused || c == '*'} {
-				field, reason := PurgeURI{MatchMode: mode, URIPattern: pattern}.problem()
-				assert.Equal(t, want, reason != "", "%s %q: %s", mode, pattern, reason)
-				assert.Equal(t, want, field == "uri_pattern", "%s %q", mode, pattern)
-			}
-		}
-	}
-}
-
-// How a purge looks in JSON, byte for byte.
-func TestURIsInJSON(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		uri  PurgeURI
-		want string
-	}{
-		{
-			PurgeURI{MatchMode: MatchExact, URIPattern: "https://www.example.com/app.css"},
-			`{"match_mode":"EXACT_LITERAL","uri_pattern":"https://www.example.com/app.css"}`,
-		},
-		{
-			PurgeURI{MatchMode: MatchPrefix, URIPattern: "www.example.com/b", CacheKeyModifierRegex: "v1*"},
-			`{"match_mode":"PREFIX_LITERAL","uri_pattern":"www.example.com/b","cache_key_modifier_regex":"v1*"}`,
-		},
-		{
-			PurgeURI{MatchMode: MatchPrefix, URIPattern: `a?b=<c>&"d"'\`, CacheKeyModifierRegex: "a\\d+\t"},
-			`{"match_mode":"PREFIX_LITERAL","uri_pattern":"a?b=<c>&\"d\"'\\","cache_key_modifier_regex":"a\\d+\t"}`,
-		},
-		{
-			PurgeURI{MatchMode: MatchPrefix, URIPattern: "a?b=<c>&'d'", CacheKeyModifierRegex: "<e> &"},
-			`{"match_mode":"PREFIX_LITERAL","uri_pattern":"a?b=<c>&'d'","cache_key_modifier_regex":"<e> &"}`,
-		},
-		{
-			PurgeURI{MatchMode: MatchExact, URIPattern: "ü/日本/😀"},
-			`{"match_mode":"EXACT_LITERAL","uri_pattern":"ü/日本/😀"}`,
-		},
-	} {
-		assert.Equal(t, "["+tt.want, string(tt.uri.appendJSON([]byte("["))))
-	}
-}
-
-// A character that needs an escape gets it, wherever it stands.
-func TestEscapesInJSON(t *testing.T) {
-	t.Parallel()
-	for size := range 20 {
-		for at := range size {
-			before, after := strings.Repeat("a", at), strings.Repeat("b", size-at-1)
-			want := `{"match_mode":"EXACT_LITERAL","uri_pattern":"` + before + `\"` + after + `"}`
-			uri := PurgeURI{MatchMode: MatchExact, URIPattern: before + `"` + after}
-			assert.Equal(t, want, string(uri.appendJSON(nil)))
-		}
-	}
-}
-
 // Every status but PENDING is an end (open point 9), and some words and codes are a bad one.
 func TestEndsOfTransactions(t *testing.T) {
 	t.Parallel()

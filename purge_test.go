@@ -329,54 +329,6 @@ func TestPurgeWithoutTransaction(t *testing.T) {
 	}
 }
 
-func TestPurgeRefusesWhatIsNoReceipt(t *testing.T) {
-	t.Parallel()
-	for _, body := range []string{
-		``, `null`, `[]`, `7`, `{"transaction_id":9223372036854775808}`, `{"transaction_id":7.5}`, `{"transaction_id":true}`,
-		`{"transaction_id":7}{}`, `<html></html>`,
-	} {
-		t.Run(body, func(t *testing.T) {
-			t.Parallel()
-			inFakeTime(t, setup{}, func(f *fixture) {
-				f.fail(testserver.Fault{Path: "/cache/purge", Status: http.StatusCreated, Body: body})
-				receipt, err := f.client.Purge.Submit(f.Context(), purgeOf(anObject))
-				assert.Nil(f, receipt)
-				assert.ErrorIs(f, err, webdelivery.ErrBadReply)
-				assert.NotEqual(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
-				assert.Len(f, f.srv.Requests(), 1)
-			})
-		})
-	}
-}
-
-func TestPurgeRefusedInItsEnvelopeIsAnError(t *testing.T) {
-	t.Parallel()
-	for _, status := range []int{http.StatusOK, http.StatusCreated, http.StatusSeeOther} {
-		for _, code := range []string{"400", `"400"`} {
-			t.Run(fmt.Sprint(status, " ", code), func(t *testing.T) {
-				t.Parallel()
-				inFakeTime(t, setup{}, func(f *fixture) {
-					f.fail(testserver.Fault{
-						Path: "/cache/purge", Status: status, Header: http.Header{"Location": {"/transactions/7"}},
-						Body: `{"code":` + code + `,"description":"not yours","transaction_id":7}`,
-					})
-					receipt, err := f.client.Purge.Submit(f.Context(), purgeOf(anObject))
-					assert.Nil(f, receipt)
-					assert.ErrorIs(f, err, webdelivery.ErrBadRequest)
-					var e *webdelivery.Error
-					require.ErrorAs(f, err, &e)
-					assert.Equal(f, []int{status, 400}, []int{e.StatusCode, e.Code})
-					assert.Equal(f, "not yours", e.Description)
-					assert.ErrorContains(f, err, fmt.Sprint(status))
-					assert.ErrorContains(f, err, "400")
-					assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
-					assert.Len(f, f.srv.Requests(), 1)
-				})
-			})
-		}
-	}
-}
-
 func TestTransactionFieldsAreThoseOfTheDocument(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

@@ -93,8 +93,8 @@ func (e *QueueError) outcomeOfWrite() Outcome { return e.Outcome }
 // Close it at the end. It is safe for concurrent use, and has no goroutine while it has nothing to do.
 //
 // A queue's throughput depends on how many URIs are waiting when each request goes out. 20,000 URIs from 200 goroutines
-// take 52 s with one URI per call and 1.2 s with 100 URIs per call (docs/internals/performance.md in the repository). Pass all
-// URIs that you have to one Purge, or call it from more goroutines. (Service document, [section 8].)
+// take 52 s with one URI per call and 1.2 s with 100 URIs per call. Pass all URIs that you have to one Purge, or call it
+// from more goroutines. (Service document, [section 8].)
 //
 // [section 8]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#8-limits
 type PurgeQueue struct {

@@ -186,22 +186,6 @@ func TestPurgesThatAQueueRefuses(t *testing.T) {
 	}
 }
 
-// A queue with invalid options is never created.
-func TestInvalidOptionsOfAQueue(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		for field, options := range map[string]webdelivery.QueueOptions{
-			"Action": {Action: "DROP"}, "MaxURIs": {MaxURIs: -1}, "MaxBodyBytes": {MaxBodyBytes: -1}, "MaxPending": {MaxPending: -1},
-		} {
-			q, err := f.client.Purge.NewQueue(options)
-			assert.Nil(f, q)
-			var invalid *webdelivery.ValidationError
-			require.ErrorAs(f, err, &invalid)
-			assert.Equal(f, "QueueOptions."+field, invalid.Field)
-		}
-	})
-}
-
 // 1 forbidden URI among those of 1,000 callers: 999 calls succeed, and the error of one names its URI. Few requests
 // find it, at any position.
 func TestOneForbiddenAmongThousand(t *testing.T) {
@@ -239,56 +223,6 @@ func TestOneForbiddenAmongThousand(t *testing.T) {
 				assert.Equal(f, inPairs(len(f.arrivals())), f.arrivals(), "splitting waits for permits too")
 			})
 		})
-	}
-}
-
-// A few rejected URIs among those of 200 callers: each of the others is purged, and the error of each rejected one
-// names it. The first two take the halves of everything, 1 + 8 + 1 requests each. Then each of k takes a group of
-// about 200/k, its halves, and the URI alone: log2(200/k) + 2 requests. A group without a rejected URI takes one
-// more. Behind the last one, the groups double.
-func TestSomeForbiddenAmongMany(t *testing.T) {
-	t.Parallel()
-	const callers = 200
-	tests := []struct{ refused, most int }{
-		{1, 1 + 8 + 1 + 1},
-		{2, 2*(1+8+1) + 8},
-		{5, 5 * (6 + 3)},
-		{10, 10 * (5 + 3)},
-		{20, 20 * (4 + 3)},
-	}
-	for _, tt := range tests {
-		for name, isRefused := range map[string]func(i int) bool{
-			"spread":    func(i int) bool { return i%(callers/tt.refused) == callers/tt.refused/2 },
-			"at once":   func(i int) bool { return i < tt.refused },
-			"at an end": func(i int) bool { return i >= callers-tt.refused },
-		} {
-			t.Run(fmt.Sprint(tt.refused, " ", name), func(t *testing.T) {
-				t.Parallel()
-				inQueue(t, setup{}, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
-					var wg sync.WaitGroup
-					for i := range callers {
-						uri := object(i)
-						if isRefused(i) {
-							uri = fmt.Sprint("https://www.example.org/", i)
-						}
-						wg.Go(func() {
-							_, err := q.Purge(f.Context(), webdelivery.Exact(uri))
-							if !isRefused(i) {
-								assert.NoError(f, err)
-								return
-							}
-							assert.ErrorIs(f, err, webdelivery.ErrBadRequest)
-							assert.NotErrorIs(f, err, webdelivery.ErrRefusedTogether)
-							assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
-						})
-						synctest.Wait() // so that the calls are queued in this order
-					}
-					wg.Wait()
-					assert.Len(f, f.purgedURIs(), callers-tt.refused)
-					assert.LessOrEqual(f, len(f.arrivals()), tt.most)
-				})
-			})
-		}
 	}
 }
 

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -113,82 +111,6 @@ func TestNoWaitPastTheDeadline(t *testing.T) {
 		require.ErrorIs(f, err, webdelivery.ErrServer)
 		require.NotErrorIs(f, err, context.DeadlineExceeded)
 		assert.Zero(f, time.Since(began))
-	})
-}
-
-// At whatever point a call is when its context ends, it returns at once. The error matches that of the context, and
-// contains what the last response said.
-func TestCancelledAnywhere(t *testing.T) {
-	t.Parallel()
-	busy := http.Header{"Retry-After": {"10"}}
-	tests := []struct {
-		name    string
-		op      operation
-		auth    webdelivery.Auth
-		faults  []testserver.Fault
-		options []webdelivery.Option
-		before  bool // canceled before the call
-		status  int
-		outcome webdelivery.Outcome
-	}{
-		{name: "before it is sent", op: submit, before: true, outcome: webdelivery.OutcomeNotApplied},
-		{name: "waiting for headers", op: submit, faults: []testserver.Fault{{Delay: time.Hour}}},
-		{name: "reading the body", op: submit, faults: []testserver.Fault{{Dribble: time.Minute, Status: 201, Body: "{}"}}, status: 201},
-		{name: "during a backoff", op: getTask, faults: []testserver.Fault{{Status: 503, Header: busy}}, status: 503, outcome: webdelivery.OutcomeNotApplied},
-		{
-			name: "during a backoff after a cut connection", op: getTask, faults: []testserver.Fault{{Cut: testserver.CutAfterRead}},
-			options: []webdelivery.Option{webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: math.MaxInt, MinWait: 1 << 62, MaxWait: 1<<63 - 1})},
-			outcome: webdelivery.OutcomeNotApplied,
-		},
-		{
-			name: "reading the body of an error", op: getTask, faults: []testserver.Fault{{Dribble: time.Minute, Status: 503, Body: "{}"}},
-			status: 503, outcome: webdelivery.OutcomeNotApplied,
-		},
-		{
-			name: "during a login", op: submit, auth: webdelivery.SessionAuth(username, password),
-			faults: []testserver.Fault{{Path: "/sessions", Delay: time.Hour}}, outcome: webdelivery.OutcomeNotApplied,
-		},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			inService(t, setup{auth: tt.auth, options: tt.options}, func(f *fixture) {
-				for _, fault := range tt.faults {
-					f.fail(fault)
-				}
-				ctx, cancel := context.WithCancel(f.Context())
-				if tt.before {
-					cancel()
-				} else {
-					time.AfterFunc(3*time.Second, cancel)
-				}
-				began := time.Now()
-				err := tt.op.call(ctx, f.client)
-				require.ErrorIs(f, err, context.Canceled)
-				if !tt.before {
-					assert.Equal(f, 3*time.Second, time.Since(began))
-				}
-				var e *webdelivery.Error
-				require.ErrorAs(f, err, &e)
-				assert.Equal(f, tt.status, e.StatusCode)
-				assert.Equal(f, tt.outcome, webdelivery.OutcomeOf(err))
-			})
-		})
-	}
-}
-
-func TestCancelledWhileDialling(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		f.http.Transport.(*http.Transport).DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
-			<-ctx.Done()
-			return nil, ctx.Err()
-		}
-		ctx, cancel := context.WithTimeout(f.Context(), time.Second)
-		defer cancel()
-		err := submit.call(ctx, f.client)
-		require.ErrorIs(f, err, context.DeadlineExceeded)
-		assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 	})
 }
 

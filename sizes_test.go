@@ -13,7 +13,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -166,57 +165,6 @@ func inSized(t *testing.T, test func(f *fixture, op operation), options ...webde
 	}
 }
 
-// The attempt timeout includes the body: the client stops if a service stalls, or sends one byte per second. For a
-// stream, the idle timeout between two bytes applies instead.
-func TestSlowReplies(t *testing.T) {
-	t.Parallel()
-	const attempt, idle = 10 * time.Second, 20 * time.Second
-	long := `{"id":"` + strings.Repeat("a", 1000) + `","columns":[{"name":"a"}],"rows":[[1]],"total_results":1}`
-	tests := []struct {
-		name        string
-		fault       testserver.Fault
-		whole, rows time.Duration // until the call ends; of rows 0: until the response has come, without an error
-	}{
-		{"no answer", testserver.Fault{Delay: time.Hour}, attempt, attempt},
-		{"one byte a second", testserver.Fault{Status: 200, Body: long, Dribble: time.Second}, attempt, 0},
-		{"nothing after the headers", testserver.Fault{Status: 200, Body: long, Stall: time.Hour, CutAfter: 1}, attempt, idle},
-		{"nothing after the middle", testserver.Fault{Status: 200, Body: long, Stall: time.Hour}, attempt, idle},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			inSized(t, func(f *fixture, op operation) {
-				f.fail(tt.fault)
-				began := time.Now()
-				err := op.call(f.Context(), f.client)
-				want := tt.whole
-				if op.name == streamedRows.name {
-					want = tt.rows
-				}
-				if want == 0 {
-					require.NoError(f, err)
-					return
-				}
-				var timeout interface{ Timeout() bool }
-				require.ErrorAs(f, err, &timeout, op.name)
-				assert.True(f, timeout.Timeout(), op.name)
-				assert.NotErrorIs(f, err, context.DeadlineExceeded, "the caller's context has no deadline")
-				assert.Equal(f, want, time.Since(began), op.name)
-			}, webdelivery.WithAttemptTimeout(attempt), webdelivery.WithIdleTimeout(idle), webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1}))
-		})
-	}
-	// The client knows the status of a rejection before its body.
-	t.Run("refusal", func(t *testing.T) {
-		t.Parallel()
-		inSized(t, func(f *fixture, op operation) {
-			f.fail(testserver.Fault{Status: 400, Body: long, Dribble: time.Second})
-			began := time.Now()
-			require.ErrorIs(f, op.call(f.Context(), f.client), webdelivery.ErrBadRequest, op.name)
-			assert.Equal(f, 2*time.Second, time.Since(began), op.name)
-		}, webdelivery.WithAttemptTimeout(attempt))
-	})
-}
-
 // A length that is not that of the body is an error, and takes no memory: the client keeps only the bytes that have
 // arrived.
 func TestLengthsThatLie(t *testing.T) {
@@ -269,61 +217,6 @@ func TestLengthsThatLie(t *testing.T) {
 			require.ErrorIs(f, getTask.call(f.Context(), f.client), webdelivery.ErrBadReply)
 		})
 	})
-}
-
-// The number of pages has no limit. The caller stops by leaving the loop, by the context, or by MaxPages. Afterwards
-// the client sends no request.
-func TestEndlessPages(t *testing.T) {
-	t.Parallel()
-	const enough = 500
-	for name, tt := range map[string]struct {
-		options webdelivery.TaskListOptions
-		leave   bool
-		is      error
-	}{
-		"break":    {leave: true},
-		"context":  {is: context.Canceled},
-		"MaxPages": {options: webdelivery.TaskListOptions{MaxPages: enough}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inFakeTime(t, setup{}, func(f *fixture) {
-				var pages atomic.Int64
-				f.fail(testserver.Fault{Handler: func(w http.ResponseWriter, _ *http.Request) {
-					n := pages.Add(1)
-					_, _ = fmt.Fprintf(w, `{"items":[{"id":"%d"}],"has_more":true,"next_uri":"/tasks?page=%d"}`, n, n+1)
-				}})
-				ctx, cancel := context.WithCancel(f.Context())
-				defer cancel()
-				items := 0
-				var last error
-				for _, err := range f.client.Tasks.All(ctx, tt.options) {
-					if last = err; err != nil {
-						break
-					}
-					if items++; items == enough {
-						if tt.leave {
-							break
-						}
-						if tt.is != nil {
-							cancel()
-						}
-					}
-				}
-				assert.Equal(f, enough, items)
-				assert.EqualValues(f, enough, pages.Load())
-				switch {
-				case tt.leave:
-					require.NoError(f, last)
-				case tt.is != nil:
-					require.ErrorIs(f, last, tt.is)
-				default:
-					var e *webdelivery.IncompleteError
-					require.ErrorAs(f, last, &e)
-				}
-			})
-		})
-	}
 }
 
 // A stream takes the same memory however long it is, with all parts except the rows within WithMaxResponseBytes. The

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -185,48 +184,5 @@ func TestEntriesThatCannotBeParsed(t *testing.T) {
 				})
 			})
 		}
-	}
-}
-
-// The service document defines no order for the entries of a list. A plan fits the list in whatever order the entries
-// come, as long as they are the same under the same ids.
-func TestAPlanFitsAListInAnyOrder(t *testing.T) {
-	t.Parallel()
-	const a, b, c = `{"id":"a","entry":"192.0.2.1"}`, `{"id":"b","entry":"192.0.2.2"}`, `{"id":"c","entry":"192.0.2.3"}`
-	for name, tt := range map[string]struct {
-		items []string // of the list when the plan is applied
-		stale bool
-	}{
-		"the same order":             {[]string{a, b, c}, false},
-		"backward":                   {[]string{c, b, a}, false},
-		"turned":                     {[]string{b, c, a}, false},
-		"one is missing":             {[]string{c, a}, true},
-		"ids have changed places":    {[]string{`{"id":"a","entry":"192.0.2.2"}`, `{"id":"b","entry":"192.0.2.1"}`, c}, true},
-		"an entry has another id":    {[]string{a, b, `{"id":"d","entry":"192.0.2.3"}`}, true},
-		"an id has another entry":    {[]string{a, b, `{"id":"c","entry":"192.0.2.4"}`}, true},
-		"an entry is written longer": {[]string{a, b, `{"id":"c","entry":"192.0.2.3/32"}`}, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			withList(t, setup{}, nil, func(f *fixture) {
-				items := []string{a, b, c}
-				f.fail(testserver.Fault{Path: oneList, Status: 200, Body: `{"id":"` + listID + `","type":"IP"}`})
-				f.fail(testserver.Fault{Path: oneList + "/entries", Handler: func(w http.ResponseWriter, _ *http.Request) {
-					w.Header().Set("Content-Type", "application/json")
-					_, _ = fmt.Fprintf(w, `{"items":[%s],"total":%d,"has_more":false}`, strings.Join(items, ","), len(items))
-				}})
-				plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.1", "192.0.2.2", "192.0.2.3"}, anything)
-				require.NoError(f, err)
-				items = tt.items
-				_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
-				if !tt.stale {
-					require.NoError(f, err)
-					return
-				}
-				require.ErrorIs(f, err, webdelivery.ErrPlanStale)
-				require.ErrorContains(f, err, "it is not what it was when the plan was made")
-				assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
-			})
-		})
 	}
 }

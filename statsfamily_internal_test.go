@@ -1,7 +1,6 @@
 package webdelivery
 
 import (
-	"math"
 	"testing"
 	"time"
 
@@ -52,17 +51,6 @@ func TestCompleteResponses(t *testing.T) {
 	} {
 		assert.Equal(t, tt.want, tt.family.complete(tt.got, tt.total, tt.limit, tt.all), "%+v", tt)
 	}
-}
-
-// withHeadroom adds 1,000 rows, or 1 % if that is more.
-func TestWithHeadroom(t *testing.T) {
-	t.Parallel()
-	for total, want := range map[int64]int64{
-		1: 1001, 99_999: 100_999, 100_000: 101_000, 100_100: 101_101, 2_000_000: 2_020_000, math.MaxInt64 - 5: math.MaxInt64, math.MaxInt64: math.MaxInt64,
-	} {
-		assert.Equal(t, want, eventsRules.withHeadroom(total), "%d", total)
-	}
-	assert.Equal(t, int64(1000), (&statsRules{top: 1000}).withHeadroom(1))
 }
 
 // A month before a day is the same day of the month before. If that month is shorter, it is its last day.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -194,18 +193,6 @@ func TestWaitRefusesNonsense(t *testing.T) {
 	}
 }
 
-func TestWaitSurvivesAPassingFault(t *testing.T) {
-	t.Parallel()
-	forTaskAndTransaction(t, 3*time.Second, func(f *fixture, w waitable) {
-		f.fail(testserver.Fault{Path: w.path, Skip: 1, Count: 2, Status: http.StatusServiceUnavailable})
-		f.fail(testserver.Fault{Path: w.path, Skip: 2, Count: 1, Cut: testserver.CutAfterRead})
-		polls := 0
-		report := webdelivery.OnProgress(func(webdelivery.Progress) { polls++ })
-		require.NoError(f, w.wait(f.Context(), webdelivery.PollEvery(time.Second), report))
-		assert.Len(f, w.polls(f), polls+3)
-	})
-}
-
 func TestWaitEndsWithARefusal(t *testing.T) {
 	t.Parallel()
 	forTaskAndTransaction(t, time.Hour, func(f *fixture, w waitable) {
@@ -254,36 +241,6 @@ func TestTaskThatEndedBadlyIsATaskError(t *testing.T) {
 				assert.Equal(f, 2, last.Polls)
 				assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
 				assert.NotErrorIs(f, err, webdelivery.ErrServer)
-			})
-		})
-	}
-}
-
-func paths(f *fixture) []string {
-	var all []string
-	for _, r := range f.srv.Requests() {
-		all = append(all, r.Path)
-	}
-	return slices.Compact(all)
-}
-
-func TestTaskIsNeverPolledElsewhere(t *testing.T) {
-	t.Parallel()
-	for _, uri := range []string{
-		"https://evil.example.com/acme/v1/tasks/t", "http://evil.example.com:8080/acme/v1/tasks/t",
-		"//evil.example.com/acme/v1/tasks/t", `/\evil.example.com/tasks/t`, "http://127.0.0.1:9/acme/v1/tasks/t",
-		"/../../other/v1/tasks/t", "/tasks/%2e%2e/t", "tasks/t", "urn:task:t", "@evil.example.com/tasks/t", "/tasks/t#x",
-	} {
-		t.Run(uri, func(t *testing.T) {
-			t.Parallel()
-			inFakeTime(t, setup{}, func(f *fixture) {
-				f.srv.AddTask(testserver.TaskSpec{ID: "t", Duration: 3 * time.Second, ForeignURI: uri})
-				task, err := f.client.Tasks.Wait(f.Context(), "t", webdelivery.PollEvery(time.Second))
-				require.NoError(f, err)
-				assert.Equal(f, uri, task.URI, "the caller still sees the uri")
-				assert.Equal(f, []string{"/acme/v1/tasks/t"}, paths(f))
-				assert.Len(f, f.srv.Requests(), 4)
-				assert.Zero(f, f.srv.ForeignDials())
 			})
 		})
 	}
@@ -360,22 +317,4 @@ func TestTransactionWithoutStatusIsAnError(t *testing.T) {
 			})
 		})
 	}
-}
-
-// A 401 at a task's uri says nothing about the session: the client does not log in because of it.
-func TestAUriThatRefusesTheSession(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, bySession, func(f *fixture) {
-		f.srv.AddTask(testserver.TaskSpec{ID: "t", Duration: 4 * time.Second, ForeignURI: "/jobs/t"})
-		f.fail(testserver.Fault{Path: "/jobs/t", Status: 401})
-		for range 5 {
-			_, err := f.client.Tasks.Wait(f.Context(), "t")
-			require.NoError(f, err)
-		}
-		assert.Equal(f, 1, f.srv.Logins())
-		f.srv.ExpireSessions()
-		_, err := f.client.Tasks.Wait(f.Context(), "t")
-		require.NoError(f, err)
-		assert.Equal(f, 2, f.srv.Logins())
-	})
 }

@@ -143,18 +143,6 @@ func TestWaitAllJoinsWhatFailed(t *testing.T) {
 	})
 }
 
-// Failed authentication affects every task, so it ends the wait.
-func TestWaitAllEndsWithTheCredentials(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		ids := f.addTasks(50)
-		f.fail(testserver.Fault{Skip: 50, Status: 401})
-		_, err := f.client.Tasks.WaitAll(f.Context(), ids)
-		require.ErrorIs(f, err, webdelivery.ErrUnauthorized)
-		assert.LessOrEqual(f, len(f.srv.Requests()), 50+1+4, "the list, and the requests under way")
-	})
-}
-
 // If the context ends, the error contains the number of pending tasks and the errors of the last polls.
 func TestWaitAllThatEndsEarly(t *testing.T) {
 	t.Parallel()
@@ -197,73 +185,6 @@ func TestWaitAllThatEndsEarly(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// A wrong list costs a few requests, and nothing else: WaitAll sees the end of every task within ten rounds.
-func TestAListOfTasksThatLies(t *testing.T) {
-	t.Parallel()
-	const n = 20
-	items := func(complete bool, from, to int) string {
-		var all []string
-		for i := from; i < to; i++ {
-			all = append(all, fmt.Sprintf(`{"id":"t%03d","complete":%t,"last_updated":"2000-01-01T00:00:00.000Z"}`, i, complete))
-		}
-		return strings.Join(all, ",")
-	}
-	page := func(items string) testserver.Fault {
-		return testserver.Fault{Status: 200, Body: `{"items":[` + items + `],"total":20,"has_more":false}`}
-	}
-	html := testserver.Fault{Status: 200, Header: http.Header{"Content-Type": {"text/html"}}, Body: "<html>"}
-	for name, tt := range map[string]struct {
-		fault testserver.Fault
-		lists int           // most requests for it
-		late  time.Duration // the longest time from the end of the last task until WaitAll sees it
-	}{
-		"lacks all":                {page(""), 1, 0},
-		"lacks some":               {page(items(false, 0, 2)), 20, 0}, // it saves one request per round
-		"all have ended":           {page(items(true, 0, n)), 20, 0},
-		"none ever ends":           {page(items(false, 0, n)), 3, 2 * time.Second},
-		"references":               {page(strings.ReplaceAll(items(false, 0, n), `"complete":false,`, "")), 1, 0},
-		"tasks without ids":        {page(`{"status":"x"}`), 1, 0},
-		"the same page for ever":   {testserver.Fault{Status: 200, Body: `{"items":[` + items(false, 0, 2) + `],"has_more":true,"next_uri":"/tasks?page=2"}`}, 3, 0},
-		"other tasks, without end": {testserver.Fault{Handler: otherTasks()}, 10, 0},
-		"an empty object":          {testserver.Fault{Status: 200, Body: `{}`}, 1, 0},
-		"something else":           {testserver.Fault{Status: 200, Body: someList}, 1, 0},
-		"a maintenance page":       {html, 1, 0},
-		"400":                      {testserver.Fault{Status: 400}, 1, 0},
-		"403":                      {testserver.Fault{Status: 403}, 1, 0},
-		"404":                      {testserver.Fault{Status: 404}, 1, 0},
-		"500":                      {testserver.Fault{Status: 500}, 4, 0},
-		"the connection is closed": {testserver.Fault{Cut: testserver.CutBeforeRead}, 8, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inFakeTime(t, setup{}, func(f *fixture) {
-				ids := f.addTasks(n)
-				tt.fault.Path = "/tasks"
-				f.fail(tt.fault)
-				began := time.Now()
-				tasks, err := f.client.Tasks.WaitAll(f.Context(), ids, webdelivery.PollEvery(time.Second))
-				require.NoError(f, err)
-				for _, task := range tasks {
-					assert.True(f, task.Complete)
-				}
-				assert.LessOrEqual(f, time.Since(began), n*time.Second+tt.late+5*time.Second, "retries of the list take up to 4 s")
-				assert.GreaterOrEqual(f, f.srv.Count("", "/tasks"), 1)
-				assert.LessOrEqual(f, f.srv.Count("", "/tasks"), tt.lists)
-			})
-		})
-	}
-}
-
-// otherTasks is a list with different tasks in each response.
-func otherTasks() http.HandlerFunc {
-	n := 0
-	return func(w http.ResponseWriter, _ *http.Request) {
-		n++
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = fmt.Fprintf(w, `{"items":[{"id":"o%d","complete":false}],"has_more":true,"next_uri":"/tasks?page=%d"}`, n, n+1)
 	}
 }
 

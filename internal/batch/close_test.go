@@ -2,7 +2,6 @@ package batch_test
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -10,9 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
-	"github.com/webdelivery/webdelivery-go/internal/batch"
 	"github.com/webdelivery/webdelivery-go/internal/transport"
 )
 
@@ -67,77 +64,4 @@ func TestLeavingATransaction(t *testing.T) {
 		synctest.Wait()
 		assert.True(w, over.Load())
 	})
-}
-
-func TestStats(t *testing.T) {
-	t.Parallel()
-	limits := func(w *world) {
-		w.work.Report = w.report
-		w.refused, w.options.MaxURIs = "c", 2
-	}
-	inWorld(t, limits, func(w *world) {
-		var results []<-chan ended
-		for _, items := range []string{"ab", "b", "c", "d", "e"} {
-			results = append(results, w.put(w.Context(), items))
-		}
-		for _, result := range results {
-			<-result
-		}
-		synctest.Wait()
-		for i := range w.stats {
-			w.stats[i].OldestAge = w.stats[i].OldestAge.Round(time.Second / 2)
-		}
-		assert.Equal(w, []string{"ab", "cd", "e", "c", "d"}, w.requests)
-		assert.Equal(w, []batch.Stats{
-			{Pending: 3, Accepted: 2, Requests: 1, OldestAge: half},
-			{Pending: 1, Accepted: 2, Requests: 2, OldestAge: 3 * half},
-			{Pending: 0, Accepted: 3, Requests: 3},
-			{Pending: 0, Accepted: 3, Requests: 4},
-			{Pending: 0, Accepted: 4, Requests: 5},
-		}, w.stats)
-	})
-}
-
-// Close sends all waiting items.
-func TestClose(t *testing.T) {
-	t.Parallel()
-	inWorld(t, func(w *world) { w.options.MaxURIs, w.work.Wait = 1, w.wait }, func(w *world) {
-		a, b := w.put(w.Context(), "a"), w.put(w.Context(), "b")
-		require.NoError(w, w.queue.Close(w.Context()))
-		assert.Equal(w, []int{1, 2}, []int{(<-a).receipt, (<-b).receipt})
-		assert.Equal(w, 11*time.Second+half, time.Since(w.began).Round(100*time.Millisecond))
-		require.NoError(w, w.queue.Close(w.Context()))
-	})
-}
-
-// When the context of Close ends, unsent items are not applied and requests under way are canceled. Close does not wait
-// for one that ignores its context.
-func TestCloseGivesUp(t *testing.T) {
-	t.Parallel()
-	for _, ignores := range []bool{false, true} {
-		t.Run(fmt.Sprintf("ignores=%t", ignores), func(t *testing.T) {
-			t.Parallel()
-			inWorld(t, func(w *world) { w.options.MaxURIs, w.work.Wait = 2, w.wait }, func(w *world) {
-				took := time.Duration(0)
-				if ignores {
-					w.does("Send c", func() { time.Sleep(time.Minute) })
-					took = 100 * time.Millisecond
-				}
-				a, c := w.put(w.Context(), "ab"), w.put(w.Context(), "c")
-				time.Sleep(time.Second)
-				d := w.put(w.Context(), "de")
-				w.closeGivesUp(half/2, 5)
-				after := time.Second + half/2 + took
-				assert.Equal(w, after.Round(100*time.Millisecond), time.Since(w.began).Round(100*time.Millisecond))
-				got := <-a
-				assert.Equal(w, []any{1, "ab", closed + ": context canceled", transport.Unknown}, []any{got.receipt, got.failed, got.text, got.outcome})
-				got = <-c
-				assert.Equal(w, []any{0, "c", transport.Unknown}, []any{got.receipt, got.failed, got.outcome})
-				assert.Equal(w, map[bool]string{true: closed, false: closed + ": context canceled"}[ignores], got.text)
-				got = <-d
-				assert.Equal(w, []any{"de", closed, transport.NotApplied}, []any{got.failed, got.text, got.outcome})
-				time.Sleep(time.Minute)
-			})
-		})
-	}
 }

@@ -28,9 +28,9 @@ func TestFailuresWithoutCallers(t *testing.T) {
 		"request with an error":        {func(w *world) { w.work.Send = w.losing }, 200 * time.Millisecond, 1, 1, timeout + "\nlost", errLost},
 		"request that was refused":     {func(w *world) { w.work.Send = w.ending(errRefused) }, 200 * time.Millisecond, 3, 0, "", nil},
 		"request that was accepted":    {func(w *world) { w.work.Send = w.ending(nil) }, 200 * time.Millisecond, 1, 0, "", nil},
-		"permit":                       {func(w *world) { w.pause(10 * time.Second) }, time.Second, 0, 1, timeout, context.DeadlineExceeded},
+		"permit":                       {func(w *world) { w.pause() }, time.Second, 0, 1, timeout, context.DeadlineExceeded},
 		"permit with an error":         {func(w *world) { w.work.Acquire = w.denying }, time.Second, 0, 1, timeout + "\nlost", errLost},
-		"permit that comes for nobody": {func(w *world) { w.deaf = true; w.pause(10 * time.Second) }, time.Second, 0, 1, timeout, context.DeadlineExceeded},
+		"permit that comes for nobody": {func(w *world) { w.deaf = true; w.pause() }, time.Second, 0, 1, timeout, context.DeadlineExceeded},
 		"before it asks for a permit":  {unchanged, time.Millisecond, 0, 0, "", nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -15,20 +15,6 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/transport"
 )
 
-func TestManyCallers(t *testing.T) {
-	t.Parallel()
-	inWorld(t, unchanged, func(w *world) {
-		var results []<-chan ended
-		for i := range 200 {
-			results = append(results, w.put(w.Context(), string(rune('a'+i%20))))
-		}
-		for _, result := range results {
-			assert.Equal(w, ended{receipt: 1, after: half}, <-result)
-		}
-		assert.Equal(w, []string{"abcdefghijklmnopqrst"}, w.requests)
-	})
-}
-
 // The permit comes first: items that arrive while the queue waits for it go into the same request.
 func TestWhoComesWhileThePermitIsAwaited(t *testing.T) {
 	t.Parallel()
@@ -91,22 +77,6 @@ func TestRefusedItems(t *testing.T) {
 	})
 }
 
-// After too many requests the remaining items fail.
-func TestTooManyRefused(t *testing.T) {
-	t.Parallel()
-	refused := make([]rune, 200)
-	for i := range refused {
-		refused[i] = rune('一' + i)
-	}
-	limits := func(w *world) { w.refused, w.options.MaxURIs, w.options.MaxBytes = string(refused), 200, 200 }
-	inWorld(t, limits, func(w *world) {
-		end := <-w.put(w.Context(), string(refused))
-		assert.Len(w, w.requests, 129)
-		assert.Equal(w, "refused\n"+batch.ErrRefusedTogether.Error(), end.text)
-		assert.Equal(w, transport.NotApplied, end.outcome)
-	})
-}
-
 // When a caller leaves, its unsent items leave the queue. If no other caller waits, no permit is acquired.
 func TestLeavingBeforeItIsSent(t *testing.T) {
 	t.Parallel()
@@ -140,7 +110,7 @@ func TestPermitsForNobody(t *testing.T) {
 			var returned atomic.Int32
 			inWorld(t, func(w *world) { w.options.UnderWay, w.deaf = 1, deaf }, func(w *world) {
 				w.does("End", func() { returned.Add(1) })
-				w.pause(10 * time.Second)
+				w.pause()
 				ctx, cancel := context.WithTimeout(w.Context(), time.Second)
 				defer cancel()
 				assert.Equal(w, time.Second, (<-w.put(ctx, "a")).after)
@@ -148,7 +118,7 @@ func TestPermitsForNobody(t *testing.T) {
 				assert.Equal(w, most, returned.Load())
 				assert.Zero(w, w.permits)
 
-				w.pause(10 * time.Second)
+				w.pause()
 				ctx, cancel = context.WithTimeout(w.Context(), time.Second)
 				defer cancel()
 				assert.Equal(w, 22*time.Second, (<-w.put(ctx, "b")).after)

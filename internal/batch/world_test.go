@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go/internal/batch"
 	"github.com/webdelivery/webdelivery-go/internal/transport"
@@ -121,11 +120,11 @@ func (w *world) count(n int) {
 	w.permits += n
 }
 
-// pause delays the next permit.
-func (w *world) pause(d time.Duration) {
+// pause delays the next permit by 10 s.
+func (w *world) pause() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.last = time.Now().Add(d)
+	w.last = time.Now().Add(10 * time.Second)
 }
 
 func (w *world) acquire(ctx context.Context) (batch.Permit, error) {
@@ -224,24 +223,6 @@ func (w *world) put(ctx context.Context, items string) <-chan ended {
 	}()
 	synctest.Wait()
 	return result
-}
-
-// closeGivesUp closes the queue with a context that ends too early. A later Close says how many URIs were dropped.
-func (w *world) closeGivesUp(patience time.Duration, dropped int) {
-	w.Helper()
-	ctx, cancel := context.WithTimeout(w.Context(), patience)
-	defer cancel()
-	require.Equal(w, context.DeadlineExceeded, w.queue.Close(ctx))
-	// A worker that ignores its context may still run, so this Close gets a context of its own.
-	again := make(chan error, 1)
-	go func() { again <- w.queue.Close(context.WithoutCancel(ctx)) }()
-	w.closedAgain = func() {
-		if dropped == 0 {
-			assert.NoError(w, <-again)
-		} else {
-			assert.EqualError(w, <-again, fmt.Sprintf("%s: another Close dropped %d URIs", closed, dropped))
-		}
-	}
 }
 
 func unchanged(*world) {}

@@ -75,7 +75,7 @@ func TestOnlyTextsOfRowsMayBeBroken(t *testing.T) {
 		`{"rows":[["` + "\xff",
 	} {
 		r := newReader(body, 1<<20)
-		rowsOf(r)
+		readAll(r)
 		require.Error(t, r.Err(), "%q", body)
 		assert.True(t, utf8.ValidString(r.Err().Error()), "%q", r.Err())
 	}

@@ -104,9 +104,9 @@ func (f fake) do(method, path, body string, edits ...edit) response {
 	return r
 }
 
-func (f fake) get(path string, edits ...edit) response {
+func (f fake) get(path string) response {
 	f.t.Helper()
-	return f.do(http.MethodGet, path, "", edits...)
+	return f.do(http.MethodGet, path, "")
 }
 
 // onePurge is a valid purge request.
