@@ -2,7 +2,6 @@ package webdelivery_test
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,14 +11,7 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
-	"strconv"
-	"strings"
-	"testing"
-	"testing/synctest"
 	"time"
-
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
@@ -297,74 +289,6 @@ func Example_wafSpike() {
 	// Output: 40 hits in five minutes; usual: 0.25
 }
 
-func TestTheDeployPurgesInSpiteOfAFault(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) { // waits take no real time here, and are exact
-		srv := webdeliverytest.NewServer(t, webdeliverytest.InMemory())
-		srv.Fail(webdeliverytest.FaultRule{
-			Path: "/cache/purge", Count: 1, Status: http.StatusServiceUnavailable, Header: http.Header{"Retry-After": {"7"}},
-		})
-		began := time.Now()
-		require.NoError(t, purgeAfterDeploy(t.Context(), srv.Client(t), []string{"https://www.example.com/app.css"}))
-
-		assert.GreaterOrEqual(t, time.Since(began), 7*time.Second)
-		require.Len(t, srv.Purged(), 1)
-		assert.Equal(t, []webdelivery.PurgeURI{webdelivery.Exact("https://www.example.com/app.css")}, srv.Purged()[0].URIs)
-	})
-}
-
-func TestTheDeployTellsOfSilentCaches(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := webdeliverytest.NewServer(t, webdeliverytest.InMemory())
-		srv.FailTransactions(1, "FAILED", "three caches are silent", 0)
-		err := purgeAfterDeploy(t.Context(), srv.Client(t), []string{"https://www.example.com/app.css"})
-		require.ErrorContains(t, err, "three caches are silent")
-	})
-}
-
-// If a run ends early, it returns the position after its last line. The next run continues there, so no event is
-// duplicated.
-func TestTheSIEMHasEachEventOnce(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		now := time.Date(2026, time.November, 20, 12, 0, 0, 0, time.UTC)
-		srv := webdeliverytest.NewServer(t, webdeliverytest.InMemory(), webdeliverytest.WithNow(func() time.Time { return now }))
-		since := now.Add(-time.Hour)
-		for i := range 500 {
-			srv.AddEvents(webdeliverytest.Event{Time: since.Add(time.Duration(i) * time.Second), RuleID: strconv.Itoa(i)})
-		}
-		first := siemPosition{Start: since, Until: since}
-		export := func(out io.Writer, from siemPosition) (siemPosition, error) {
-			return exportEvents(t.Context(), srv.Client(t), out, from, now)
-		}
-		var whole, broken bytes.Buffer
-		_, err := export(&whole, first)
-		require.NoError(t, err)
-		assert.Equal(t, 500, strings.Count(whole.String(), "\n"))
-
-		cut := webdeliverytest.FaultRule{Path: "/stats/security/events/data", Skip: 1, Count: 1, Cut: webdeliverytest.CutChunked, CutAfter: 20_000}
-		defer srv.Fail(cut)()
-		remove := srv.Fail(webdeliverytest.FaultRule{Path: cut.Path, Skip: 1, Status: http.StatusForbidden})
-		next, err := export(&broken, first)
-		require.ErrorIs(t, err, webdelivery.ErrForbidden)
-		assert.EqualValues(t, strings.Count(broken.String(), "\n"), next.Cursor.Count())
-		assert.Positive(t, next.Cursor.Count())
-		assert.Equal(t, since, next.Until)
-
-		remove()
-		_, err = export(errWriter{}, next)
-		require.ErrorContains(t, err, "write events")
-		srv.AddEvents(webdeliverytest.Event{Time: since, RuleID: "late"})
-		last, err := export(&broken, next)
-		var late *webdelivery.IncompleteError
-		require.ErrorAs(t, err, &late)
-		assert.Equal(t, webdelivery.IncompleteError{Got: 500, Total: 501}, *late)
-		assert.Equal(t, now.Add(-5*time.Minute), last.Until)
-		assert.Equal(t, whole.String(), broken.String())
-	})
-}
-
 // traced logs each attempt. It leaves out the query, which names whom a user looked for.
 type traced struct {
 	next http.RoundTripper
@@ -404,11 +328,6 @@ func Example_tracedAttempts() {
 	// level=INFO msg=attempt method=GET path=/acme/v1/tasks status=503
 	// level=INFO msg=attempt method=GET path=/acme/v1/tasks status=200
 }
-
-// errWriter is a full disk.
-type errWriter struct{}
-
-func (errWriter) Write([]byte) (int, error) { return 0, errors.New("no space") }
 
 // recipeService starts a fake service for an Example.
 func recipeService(options ...webdeliverytest.Option) (*webdeliverytest.Server, *webdelivery.Client) {

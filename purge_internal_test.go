@@ -177,31 +177,3 @@ func TestWildcards(t *testing.T) {
 		}
 	}
 }
-
-// Every status but PENDING is an end (open point 9), and some words and codes are a bad one.
-func TestEndsOfTransactions(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		code    int
-		status  string
-		pending bool
-		badly   bool
-	}{
-		{200, "PENDING", true, false},
-		{200, "Pending", true, false},
-		{200, "PENDING ", false, false},
-		{200, "COMPLETE", false, false},
-		{399, "COMPLETE", false, false},
-		{400, "COMPLETE", false, true},
-		{200, "failed", false, true},
-		{200, "ERROR", false, true},
-		{200, "Aborted", false, true},
-		{200, "CANCELED", false, true},
-		{200, "PARTLY_REJECTED", false, true},
-		{0, "", false, false},
-	} {
-		tx := &Transaction{Code: tt.code, Status: tt.status}
-		assert.Equal(t, tt.pending, tx.Pending(), tt.status)
-		assert.Equal(t, tt.badly, tx.endedBadly(), "%d %s", tt.code, tt.status)
-	}
-}

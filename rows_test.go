@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"math"
 	"net/http"
-	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -228,69 +226,6 @@ func TestFewerRowsThanMatch(t *testing.T) {
 					require.ErrorAs(f, err, &incomplete)
 					assert.Equal(f, webdelivery.IncompleteError{Got: int64(tt.rows), Total: tt.total}, *incomplete)
 				}
-			})
-		})
-	}
-}
-
-// Each value in every type that can hold it.
-func TestValues(t *testing.T) {
-	t.Parallel()
-	at := time.Date(2026, 11, 20, 8, 30, 0, 0, time.UTC)
-	tests := []struct {
-		raw, text string
-		integer   any
-		float     any
-		time      any
-		addr      any
-	}{
-		{`"2026-11-20T08:30:00"`, "2026-11-20T08:30:00", nil, nil, at, nil},
-		{`"2026-11-20 08:30:00"`, "2026-11-20 08:30:00", nil, nil, at, nil},
-		{`"2026-11-20T08:30:00.123"`, "2026-11-20T08:30:00.123", nil, nil, at.Add(123 * time.Millisecond), nil},
-		{`"2026-11-20 08:30:00.5"`, "2026-11-20 08:30:00.5", nil, nil, at.Add(500 * time.Millisecond), nil},
-		{`"192.0.2.1"`, "192.0.2.1", nil, nil, nil, netip.MustParseAddr("192.0.2.1")},
-		{`"2001:db8::1"`, "2001:db8::1", nil, nil, nil, netip.MustParseAddr("2001:db8::1")},
-		{`"\u0031\u0030"`, "10", int64(10), 10.0, nil, nil},
-		{`9007199254740993`, "9007199254740993", int64(9007199254740993), 9007199254740992.0, nil, nil},
-		{`-9223372036854775808`, "-9223372036854775808", int64(math.MinInt64), -9223372036854775808.0, nil, nil},
-		{`9223372036854775808`, "9223372036854775808", nil, 9223372036854775808.0, nil, nil},
-		{`1.5`, "1.5", nil, 1.5, nil, nil},
-		{`1e3`, "1e3", nil, 1000.0, nil, nil},
-		{`1e400`, "1e400", nil, nil, nil, nil},
-		{`true`, "true", nil, nil, nil, nil},
-		{`null`, "", nil, nil, nil, nil},
-		{`""`, "", nil, nil, nil, nil},
-		{`"ü\"\\\n"`, "ü\"\\\n", nil, nil, nil, nil},
-	}
-	check := func(t *testing.T, want, got any, err error) {
-		t.Helper()
-		if want == nil {
-			assert.Error(t, err)
-		} else {
-			require.NoError(t, err)
-			assert.Equal(t, want, got)
-		}
-	}
-	for _, tt := range tests {
-		t.Run(tt.raw, func(t *testing.T) {
-			t.Parallel()
-			inFakeTime(t, setup{}, func(f *fixture) {
-				f.answers(resultOf([]string{"a"}, "["+tt.raw+"]"))
-				result, err := f.client.Stats.Events.Query(f.Context(), aDay)
-				require.NoError(f, err)
-				v, ok := result.Rows[0].Get("a")
-				require.True(f, ok)
-				assert.Equal(f, tt.text, v.String())
-				assert.Equal(f, tt.raw, string(v.Raw()))
-				assert.Equal(f, tt.raw == "null", v.IsNull())
-				n, err := v.Int64()
-				check(f.T, tt.integer, n, err)
-				x, err := v.Float64()
-				check(f.T, tt.float, x, err)
-				when, err := v.Time()
-				check(f.T, tt.time, when, err)
-				addr, err := v.Addr()
-				check(f.T, tt.addr, addr, err)
 			})
 		})
 	}

@@ -15,31 +15,6 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-func TestSessionIsReadInEveryShape(t *testing.T) {
-	t.Parallel()
-	for _, shape := range []string{"id", "session_id", "sessionid", "authtoken", "token", "string", "cookie", "text"} {
-		t.Run(shape, func(t *testing.T) {
-			t.Parallel()
-			inFakeTime(t, setup{server: testserver.Config{Dialect: testserver.Dialect{SessionReply: shape}}}, func(f *fixture) {
-				session, err := f.client.Sessions.Create(f.Context())
-				require.NoError(f, err)
-				require.Len(f, f.srv.Requests(), 1)
-				sent := f.srv.Requests()[0]
-				assert.Equal(f, "POST /acme/v1/sessions", sent.Method+" "+sent.Path)
-				assert.Empty(f, sent.Body)
-				assert.Equal(f, "Basic YWxpY2U6Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5", sent.Header.Get("Authorization"))
-				assert.Empty(f, sent.Header.Get("Cookie"))
-
-				// The proof is that the service accepts the id.
-				holder := f.newClient(f.srv.URL(), setup{auth: webdelivery.SessionToken(session.ID)})
-				_, err = holder.Tasks.List(f.Context(), webdelivery.TaskListOptions{})
-				require.NoError(f, err)
-				assert.Equal(f, "authtoken="+session.ID, f.srv.Requests()[1].Header.Get("Cookie"))
-			})
-		})
-	}
-}
-
 // sessionResponse answers a login.
 func sessionResponse(body, contentType string, cookies ...string) testserver.Fault {
 	header := http.Header{"Set-Cookie": cookies, "Content-Type": nil}

@@ -5,7 +5,6 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"runtime"
@@ -163,60 +162,6 @@ func inSized(t *testing.T, test func(f *fixture, op operation), options ...webde
 	for _, op := range sized {
 		inService(t, setup{options: append(options, webdelivery.WithMaxResponseBytes(aCap))}, func(f *fixture) { test(f, op) })
 	}
-}
-
-// A length that is not that of the body is an error, and takes no memory: the client keeps only the bytes that have
-// arrived.
-func TestLengthsThatLie(t *testing.T) {
-	t.Parallel()
-	const body = `{"id":"a","columns":[],"rows":[],"total_results":0}`
-	tests := []struct {
-		name, length string
-		status       int
-		is           error
-	}{
-		{"longer", "100", 200, io.ErrUnexpectedEOF},
-		{"huge", "9223372036854775807", 200, io.ErrUnexpectedEOF},
-		{"too large to be a number", "9223372036854775808", 0, nil},
-		{"negative", "-1", 0, nil},
-		{"a word", "many", 0, nil},
-		{"two", "5\r\nContent-Length: 6", 0, nil},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			inSized(t, func(f *fixture, op operation) {
-				f.fail(testserver.Fault{Handler: func(w http.ResponseWriter, r *http.Request) {
-					_, _ = io.Copy(io.Discard, r.Body)
-					conn, _, err := w.(http.Hijacker).Hijack()
-					if err == nil {
-						_, _ = fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %s\r\n\r\n%s", tt.length, body)
-						_ = conn.Close()
-					}
-				}})
-				err := op.call(f.Context(), f.client)
-				var e *webdelivery.Error
-				require.ErrorAs(f, err, &e, op.name)
-				assert.Equal(f, tt.status, e.StatusCode, op.name)
-				if tt.is != nil {
-					require.ErrorIs(f, err, tt.is, op.name)
-				}
-			}, webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1}))
-		})
-	}
-	t.Run("shorter", func(t *testing.T) {
-		t.Parallel()
-		inService(t, setup{}, func(f *fixture) {
-			f.fail(testserver.Fault{Handler: func(w http.ResponseWriter, _ *http.Request) {
-				conn, _, err := w.(http.Hijacker).Hijack()
-				if err == nil {
-					_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\n"+body)
-					_ = conn.Close()
-				}
-			}})
-			require.ErrorIs(f, getTask.call(f.Context(), f.client), webdelivery.ErrBadReply)
-		})
-	})
 }
 
 // A stream takes the same memory however long it is, with all parts except the rows within WithMaxResponseBytes. The

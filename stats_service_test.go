@@ -141,57 +141,6 @@ func TestFiltersGiveWhatTheySay(t *testing.T) {
 	})
 }
 
-// A top-K has its 20 or 1,000 largest groups, largest first. Every category works.
-func TestTopK(t *testing.T) {
-	t.Parallel()
-	withEvents(t, 5, func(f *fixture, _ []record, _ *rand.Rand) {
-		start, end := whole()
-		falling := func(what string, rows []webdelivery.Row, most int) {
-			assert.NotEmpty(f, rows, what)
-			assert.LessOrEqual(f, len(rows), most, what)
-			last := int64(1 << 62)
-			for _, row := range rows {
-				v, ok := row.Get("hits")
-				require.True(f, ok)
-				hits, err := v.Int64()
-				require.NoError(f, err)
-				assert.LessOrEqual(f, hits, last, what)
-				last = hits
-			}
-		}
-		for _, category := range []webdelivery.WAFCategory{
-			webdelivery.WAFByBrowser, webdelivery.WAFByClientIP, webdelivery.WAFByCountry, webdelivery.WAFByRequestPath,
-			webdelivery.WAFByRuleID, webdelivery.WAFBySeverity,
-		} {
-			family := f.client.Stats.WAFTopK(category)
-			groupings, err := family.Groupings(f.Context())
-			require.NoError(f, err)
-			result, err := family.Query(f.Context(), webdelivery.WAFTopKQuery{
-				Dimensions: groupings.Groupings[0], Metrics: []string{webdelivery.MetricHits}, Start: start, End: end,
-			})
-			require.NoError(f, err)
-			falling(string(category), result.Rows, 20)
-		}
-		for _, category := range []webdelivery.ShapingCategory{
-			webdelivery.ShapingByBrowser, webdelivery.ShapingByClientIP, webdelivery.ShapingByCountry,
-			webdelivery.ShapingByRateLimitClientIP, webdelivery.ShapingByRateLimitCountry, webdelivery.ShapingByRequestPath,
-		} {
-			family := f.client.Stats.TrafficShapingTopK(category)
-			names, err := family.Dimensions(f.Context())
-			require.NoError(f, err)
-			q := webdelivery.ShapingTopKQuery{
-				Dimensions: names.Names[:1], Metrics: []string{webdelivery.MetricHits}, Start: start, End: end,
-			}
-			var rows []webdelivery.Row
-			for row, err := range family.All(f.Context(), q) {
-				require.NoError(f, err)
-				rows = append(rows, row.Clone())
-			}
-			falling(string(category), rows, 1000)
-		}
-	})
-}
-
 // The other methods of every family work. The echoed query has the supplied filter and the customer's in separate
 // fields.
 func TestEveryMethodOfTheFamilies(t *testing.T) {

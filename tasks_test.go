@@ -188,40 +188,6 @@ func TestTaskListRefuses(t *testing.T) {
 	}
 }
 
-func TestTaskListReadsEveryShape(t *testing.T) {
-	t.Parallel()
-	for _, shape := range []string{"envelope", "array", "tasks"} {
-		t.Run(shape, func(t *testing.T) {
-			t.Parallel()
-			inFakeTime(t, setup{server: testserver.Config{Dialect: testserver.Dialect{TaskPage: shape}}}, func(f *fixture) {
-				empty, err := f.client.Tasks.List(f.Context(), webdelivery.TaskListOptions{})
-				require.NoError(f, err)
-				assert.NotNil(f, empty.Items)
-				assert.Empty(f, empty.Items)
-
-				for _, id := range []string{"a", "b", "c"} {
-					f.srv.AddTask(testserver.TaskSpec{ID: id})
-				}
-				page, err := f.client.Tasks.List(f.Context(), webdelivery.TaskListOptions{})
-				require.NoError(f, err)
-				require.Len(f, page.Items, 3)
-				for i, id := range []string{"a", "b", "c"} {
-					assert.Equal(f, id, page.Items[i].ID)
-					assert.True(f, page.Items[i].Complete)
-				}
-				ids, err := readAll(f, webdelivery.TaskListOptions{})
-				require.NoError(f, err)
-				assert.Equal(f, []string{"a", "b", "c"}, ids)
-				requests := 3
-				if shape != "envelope" { // the other shapes do not show that page 1 is all
-					requests++
-				}
-				assert.Equal(f, requests, f.srv.Count(http.MethodGet, "/tasks"))
-			})
-		})
-	}
-}
-
 // The prefix is escaped in the SDK's dialect, as in a path; the fake has it unescaped.
 func TestTaskPathsFollowTheDialect(t *testing.T) {
 	t.Parallel()

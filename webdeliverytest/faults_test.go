@@ -2,7 +2,6 @@ package webdeliverytest_test
 
 import (
 	"errors"
-	"math"
 	"net/http"
 	"testing"
 	"time"
@@ -110,33 +109,5 @@ func TestFailActs(t *testing.T) {
 		_, err = client.Sessions.Create(t.Context())
 		require.ErrorIs(t, err, webdelivery.ErrServer)
 		assert.Equal(t, 1, srv.Logins())
-	})
-}
-
-// Check reports an invalid rule, and Fail does not add it.
-func TestFailNonsense(t *testing.T) {
-	t.Parallel()
-	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, client *webdelivery.Client) {
-		for _, rule := range []webdeliverytest.FaultRule{
-			{Probability: -0.5},
-			{Probability: 1.5},
-			{Probability: math.NaN()},
-			{Status: 99},
-			{Status: 1000},
-			{Cut: -1},
-			{Cut: webdeliverytest.CutChunked + 1},
-			{Skip: -1},
-			{Count: -1},
-			{CutAfter: -1},
-			{Delay: -1},
-			{Stall: -1},
-			{Dribble: -1},
-		} {
-			require.Error(t, rule.Check())
-			assert.PanicsWithValue(t, rule.Check().Error(), func() { srv.Fail(rule) })
-		}
-		require.NoError(t, webdeliverytest.FaultRule{Probability: 1, Status: 999, Cut: webdeliverytest.CutChunked}.Check())
-		_, err := client.Tasks.List(t.Context(), webdelivery.TaskListOptions{})
-		require.NoError(t, err)
 	})
 }

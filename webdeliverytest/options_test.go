@@ -1,7 +1,6 @@
 package webdeliverytest_test
 
 import (
-	"math"
 	"net/http"
 	"strings"
 	"sync"
@@ -247,56 +246,4 @@ func TestWithRequestLogAndAddress(t *testing.T) {
 	assert.Equal(t, 200, logged[0].Status)
 	assert.Empty(t, srv.Requests())
 	assert.Zero(t, srv.Count("", ""))
-}
-
-// If an option is invalid, Start returns an error that names it.
-func TestNonsense(t *testing.T) {
-	t.Parallel()
-	user := func(u webdeliverytest.User) webdeliverytest.Option { return webdeliverytest.WithUsers(u) }
-	twice := webdeliverytest.User{Name: "a", Password: "b"}
-	for want, options := range map[string][]webdeliverytest.Option{
-		"options[0]":         {nil},
-		"WithAddress":        {webdeliverytest.WithAddress("")},
-		"missing port":       {webdeliverytest.WithAddress("127.0.0.1")},
-		"exclude each other": {webdeliverytest.WithAddress("127.0.0.1:0"), webdeliverytest.InMemory()},
-		"WithNow":            {webdeliverytest.WithNow(nil)},
-		"WithRequestLog":     {webdeliverytest.WithRequestLog(nil)},
-		"WithUsers":          {webdeliverytest.WithUsers()},
-		"there twice":        {webdeliverytest.WithUsers(twice, twice)},
-		"a name":             {user(webdeliverytest.User{Password: "b"})},
-		"a password":         {user(webdeliverytest.User{Name: "a"})},
-		"a colon":            {user(webdeliverytest.User{Name: "a:b", Password: "c"})},
-		"control character":  {user(webdeliverytest.User{Name: "a", Password: "b\n"})},
-		`"http://x"`:         {user(webdeliverytest.User{Name: "a", Password: "b", Domains: []string{"http://x"}})},
-		"WithHostPatterns":   {webdeliverytest.WithHostPatterns("a.*.example.com")},
-		"WithSession":        {webdeliverytest.WithSessionLifetime(0)},
-		"WithPurgeRate: 0":   {webdeliverytest.WithPurgeRate(0, time.Second)},
-		"WithPurgeRate: -1s": {webdeliverytest.WithPurgeRate(1, -time.Second)},
-		"WithRecordingDelay": {webdeliverytest.WithRecordingDelay(-1)},
-		"WithPurgeDuration":  {webdeliverytest.WithPurgeDuration(-1)},
-		"WithDeployDuration": {webdeliverytest.WithDeployDuration(-1)},
-		"WithIdleTimeout":    {webdeliverytest.WithIdleTimeout(0)},
-		"WithEvents: NaN":    {webdeliverytest.WithEvents(math.NaN(), 0, time.Time{})},
-		"WithEvents: 0":      {webdeliverytest.WithEvents(0, 0, time.Time{})},
-		"WithEvents: 2e+06":  {webdeliverytest.WithEvents(2e6, 0, time.Time{})},
-		"Dialect.TooFast":    {webdeliverytest.WithDialect(webdeliverytest.Dialect{TooFast: "418"})},
-		`Customer: ""`:       {webdeliverytest.WithCustomer("")},
-		`Customer: ".."`:     {webdeliverytest.WithCustomer("..")},
-		`Customer: "a\x00"`:  {webdeliverytest.WithCustomer("a\x00")},
-		`BasePath: "root"`:   {webdeliverytest.WithBasePath("root")},
-		`BasePath: "/a b"`:   {webdeliverytest.WithBasePath("/a b")},
-		`BasePath: "/a?b"`:   {webdeliverytest.WithBasePath("/a?b")},
-		`BasePath: "/a#b"`:   {webdeliverytest.WithBasePath("/a#b")},
-		`BasePath: "/%zz"`:   {webdeliverytest.WithBasePath("/%zz")},
-		`BasePath: "/a/"`:    {webdeliverytest.WithBasePath("/a/")},
-		`BasePath: "/a/.."`:  {webdeliverytest.WithBasePath("/a/..")},
-		`BasePath: "//x"`:    {webdeliverytest.WithBasePath("//x")},
-	} {
-		srv, err := webdeliverytest.Start(options...)
-		if srv != nil {
-			srv.Close()
-		}
-		require.ErrorContains(t, err, "webdeliverytest: ")
-		assert.ErrorContains(t, err, want)
-	}
 }

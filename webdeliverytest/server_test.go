@@ -2,10 +2,8 @@ package webdeliverytest_test
 
 import (
 	"fmt"
-	"io"
 	"net"
 	"net/http"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -85,26 +83,6 @@ func TestInABubble(t *testing.T) {
 	})
 }
 
-// Outside a test, the caller closes the server; further calls of Close do nothing.
-func TestStartAndClose(t *testing.T) {
-	t.Parallel()
-	srv, err := webdeliverytest.Start(webdeliverytest.InMemory())
-	require.NoError(t, err)
-	resp, err := srv.HTTPClient().Get(srv.URL)
-	require.NoError(t, err)
-	_, err = io.Copy(io.Discard, resp.Body)
-	require.NoError(t, err)
-	require.NoError(t, resp.Body.Close())
-	assert.Equal(t, http.StatusNotFound, resp.StatusCode)
-	srv.Close()
-	srv.Close()
-	_, err = srv.HTTPClient().Get(srv.URL)
-	require.ErrorIs(t, err, syscall.ECONNREFUSED)
-
-	_, err = srv.NewClient(webdelivery.Auth{})
-	require.ErrorIs(t, err, webdelivery.ErrInvalid)
-}
-
 // Clients as each kind of user; the first user is the default.
 func TestClients(t *testing.T) {
 	t.Parallel()
@@ -141,43 +119,6 @@ func TestClients(t *testing.T) {
 		}, got)
 		assert.Equal(t, 1, srv.Logins())
 	})
-}
-
-// deadTest is a testing.TB that records the text of Fatal and ends the goroutine.
-type deadTest struct {
-	testing.TB
-
-	said string
-}
-
-func (d *deadTest) Helper() {}
-
-func (d *deadTest) Fatal(args ...any) {
-	d.said = fmt.Sprint(args...)
-	runtime.Goexit()
-}
-
-// If a server or a client cannot be created, the test fails at once with the reason.
-func TestNonsenseFailsTheTest(t *testing.T) {
-	t.Parallel()
-	srv := webdeliverytest.NewServer(t)
-	for want, f := range map[string]func(testing.TB){
-		"webdeliverytest: WithCustomer: \"\" cannot be an element of a path": func(t testing.TB) {
-			webdeliverytest.NewServer(t, webdeliverytest.WithCustomer(""))
-		},
-		"WithUserAgent": func(t testing.TB) { srv.Client(t, webdelivery.WithUserAgent("")) },
-		"auth":          func(t testing.TB) { srv.ClientAs(t, webdelivery.Auth{}) },
-	} {
-		dead := &deadTest{TB: t}
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			f(dead)
-			t.Error("went on after Fatal")
-		}()
-		<-done
-		assert.Contains(t, dead.said, want)
-	}
 }
 
 // The clock of the server is that of the process plus the advances.

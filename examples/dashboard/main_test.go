@@ -2,11 +2,9 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"io"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -18,7 +16,6 @@ import (
 
 	"github.com/webdelivery/webdelivery-go/examples/internal/program"
 	"github.com/webdelivery/webdelivery-go/examples/internal/program/programtest"
-	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
 // call runs the program, and returns its exit code and output.
@@ -47,35 +44,6 @@ func TestReport(t *testing.T) { //nolint:paralleltest // the environment is the 
 	code, _, stderr = call(t, "-o", filepath.Join(name, "below"))
 	assert.Equal(t, program.Failed, code)
 	assert.Contains(t, stderr, "dashboard: "+filepath.Join(name, "below")+" cannot be written: not a directory\ndashboard: name a file in a folder that exists")
-}
-
-// A report that misses parts is written, and the exit code says so. A report without any part is not written.
-func TestReportsThatLackParts(t *testing.T) {
-	t.Parallel()
-	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, shown site) {
-		var out, told bytes.Buffer
-		write := func(ctx context.Context) int {
-			out.Reset()
-			err := write(ctx, "-", newPage(ctx, shown, url.Values{}), program.Streams{Out: &out, Err: &told})
-			return program.Code("dashboard", &told, err)
-		}
-		srv.Fail(webdeliverytest.FaultRule{Path: "/stats/security/events/data", Status: 404})
-		assert.Equal(t, program.Partly, write(t.Context()))
-		assert.Contains(t, told.String(), "dashboard: 1 of 16 parts could not be read\ndashboard: Latest events: The service does not have these statistics: webdelivery: GET ")
-		assert.Contains(t, told.String(), "\ndashboard: Check WEBDELIVERY_BASE_URL and WEBDELIVERY_CUSTOMER.\n")
-		assert.Contains(t, out.String(), "</html>")
-
-		srv.Fail(webdeliverytest.FaultRule{Path: "/stats/**", Status: 404})
-		assert.Equal(t, program.Failed, write(t.Context()))
-		assert.Contains(t, told.String(), "dashboard: no part of the page could be read\n")
-		assert.Empty(t, out.String())
-
-		interrupted, cancel := context.WithCancel(t.Context())
-		cancel()
-		assert.Equal(t, program.Failed, write(interrupted))
-		assert.Contains(t, told.String(), "context canceled")
-		assert.Empty(t, out.String())
-	})
 }
 
 // The program prints where it serves, and an interrupt ends it without an error.

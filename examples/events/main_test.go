@@ -183,46 +183,6 @@ func TestBrokenExports(t *testing.T) {
 	}
 }
 
-// After a failure, stdout has only complete rows, and as many as the error says.
-func TestBrokenStdout(t *testing.T) {
-	t.Parallel()
-	many := make([]webdeliverytest.Event, 1000) // what is held back is much less
-	for i := range many {
-		many[i] = webdeliverytest.Event{Time: noon.Add(time.Duration(i) * time.Second), RuleID: "rule", ClientIP: netip.MustParseAddr("192.0.2.1")}
-	}
-	for _, tt := range []struct {
-		format, end string
-		heads       int
-	}{
-		{"csv", "\r\n", 1},
-		{"ndjson", "}\n", 0},
-	} {
-		for name, faults := range map[string][]webdeliverytest.FaultRule{
-			"cut, and then refused": {{Skip: 2, Count: 1, Cut: webdeliverytest.CutChunked, CutAfter: 20_000}, {Skip: 2, Status: http.StatusForbidden}},
-			"cut for good":          {{Skip: 2, Count: 1, Cut: webdeliverytest.CutChunked, CutAfter: 20_000}, {Skip: 2, Cut: webdeliverytest.CutAfterRead}},
-			"rows are gone": {{Skip: 1, Body: `{"columns":[{"name":"event_timestamp_ms"},{"name":"rule_id"}],"total_results":3,"rows":[` +
-				strings.Repeat(`["2026-11-20T12:00:01.234","a"],`, 2) + `["2026-11-20T12:00:01.234","a"]]}`}},
-		} {
-			t.Run(tt.format+"/"+name, func(t *testing.T) {
-				t.Parallel()
-				inFakeTime(t, many, func(t *testing.T, srv *webdeliverytest.Server) {
-					for _, fault := range faults {
-						fault.Path = dataPath
-						srv.Fail(fault)
-					}
-					var out bytes.Buffer
-					err := export1(t.Context(), t, srv, program.Streams{Out: &out, Err: io.Discard}, "-format", tt.format, "-columns", "event_timestamp_ms,rule_id")
-					assert.True(t, strings.HasSuffix(out.String(), tt.end), "%.60q", out.String()[max(0, out.Len()-60):])
-					rows := strings.Count(out.String(), tt.end) - tt.heads
-					assert.Positive(t, rows)
-					assert.ErrorContains(t, err, fmt.Sprintf("after %d of 1000 events: ", rows))
-					assert.NotContains(t, err.Error(), "-resume")
-				})
-			})
-		}
-	}
-}
-
 // ^C while events arrive leaves the files for -resume.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()

@@ -104,24 +104,3 @@ func TestParts(t *testing.T) {
 		}
 	}
 }
-
-// A new export refuses to mix its parts with those of a complete export. It replaces those of one that ended early.
-func TestPartsOfOthers(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, many, func(t *testing.T, srv *webdeliverytest.Server) {
-		file := filepath.Join(t.TempDir(), "events.parquet")
-		other := filepath.Join(filepath.Dir(file), "events-1.parquet") // belongs to no export
-		require.NoError(t, os.WriteFile(other, nil, 0o600))
-		first := endEarly(t, srv, "refused", file, flagsOfMany(file)...)
-		require.Greater(t, first.Parts, 1)
-		require.NoError(t, os.WriteFile(partOf(file, first.Parts+1), nil, 0o600)) // a kill came before its cursor was stored
-		require.NoError(t, start(t.Context(), srv, t, io.Discard, flagsOfMany(file, "-limit", "60")...))
-		assert.Len(t, partsOf(t, file), 2)
-
-		err := start(t.Context(), srv, t, io.Discard, flagsOfMany(file)...)
-		require.ErrorContains(t, err, partOf(file, 1)+" is a part of an earlier export")
-		assert.Equal(t, program.Misuse, program.Code("events", io.Discard, err))
-		assert.Len(t, rowsOf(t, partsOf(t, file)...), 60)
-		assert.FileExists(t, other)
-	})
-}

@@ -170,65 +170,6 @@ func TestKilled(t *testing.T) { //nolint:paralleltest // the environment is that
 	}
 }
 
-// After a kill between the last steps, -resume finishes without a request, or says why it cannot.
-func TestKilledAtTheEnd(t *testing.T) {
-	t.Parallel()
-	for _, format := range []string{"csv", "ndjson", "parquet"} {
-		for _, limit := range []string{"10", "50", "51"} { // Parquet: one part, two parts
-			srv := service(t, many...)
-			file := filepath.Join(t.TempDir(), "events."+format)
-			set, err := parse(flagsOfMany(file, "-limit", limit), program.Streams{Err: io.Discard}, noon.Add(time.Hour))
-			require.NoError(t, err)
-			set.pace = often
-			require.NoError(t, export(t.Context(), srv.Client(t), set, program.Streams{Err: io.Discard}))
-			files := partsOf(t, file)
-			done := newState(set)
-			done.Done, done.Parts = true, len(files)
-			if len(files) == 0 {
-				files = []string{file}
-			}
-			want := rowsOfAny(t, files...)
-			info, err := os.Stat(files[len(files)-1])
-			require.NoError(t, err)
-			done.Size = info.Size()
-			resume := func() error { return start(t.Context(), srv, t, io.Discard, "-resume", file) }
-			srv.Fail(webdeliverytest.FaultRule{Status: http.StatusForbidden})
-
-			require.NoError(t, done.write(file)) // the cursor was still there
-			require.NoError(t, os.WriteFile(newCursorOf(file), nil, 0o600))
-			require.NoError(t, resume())
-			assert.Equal(t, want, rowsOfAny(t, files...))
-			assert.NoFileExists(t, cursorOf(file))
-			assert.NoFileExists(t, newCursorOf(file))
-
-			if len(files) > 1 {
-				continue
-			}
-			require.NoError(t, os.Rename(file, partialOf(file))) // the file had no name yet
-			require.NoError(t, os.WriteFile(file, []byte("yesterday's"), 0o600))
-			require.NoError(t, done.write(file))
-			require.NoError(t, resume())
-			assert.Equal(t, want, rowsOfAny(t, files...))
-			assert.NoFileExists(t, partialOf(file))
-
-			require.NoError(t, os.WriteFile(file, []byte("yesterday's"), 0o600))
-			require.NoError(t, done.write(file))
-			require.ErrorContains(t, resume(), partialOf(file)+" is gone; export again with -o "+file)
-		}
-	}
-}
-
-// rowsOfAny returns the content of files of any format.
-func rowsOfAny(t *testing.T, files ...string) (rows []string) {
-	t.Helper()
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
-		rows = append(rows, string(text))
-	}
-	return rows
-}
-
 // If rows were recorded too late, the program fails with both numbers, and keeps its rows.
 func TestLateRows(t *testing.T) {
 	t.Parallel()

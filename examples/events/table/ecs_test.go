@@ -39,14 +39,3 @@ func TestECS(t *testing.T) {
 		`"source":{"as":{"number":9007199254740993}}}`+"\n"+
 		`{"@timestamp":"2026-11-20T12:00:03.000Z","ecs":{"version":"8.17.0"},"event":{`+common+`}}`+"\n", string(text))
 }
-
-// A value that Elasticsearch would reject in its field is elsewhere, as it was received.
-func TestECSTypes(t *testing.T) {
-	t.Parallel()
-	srv := webdeliverytest.NewServer(t, webdeliverytest.WithNow(func() time.Time { return noon.Add(time.Hour) }))
-	srv.Fail(webdeliverytest.FaultRule{Path: "/stats/**", Body: `{"columns":[{"name":"event_timestamp_ms"},{"name":"client_ip"},` +
-		`{"name":"client_asn"},{"name":"rule_id"}],"rows":[["2026-11-20T12:00:01","-","AS1",""]],"total_results":1}`})
-	text, err := write(t, srv, "ecs", []string{"event_timestamp_ms", "client_ip", "client_asn", "rule_id"})
-	require.NoError(t, err)
-	assert.Contains(t, string(text), `"kind":"event"},"webdelivery":{"client_asn":"AS1","client_ip":"-"}}`+"\n")
-}

@@ -211,28 +211,3 @@ func TestOddReplies(t *testing.T) {
 		assert.Equal(t, tt.want, string(got))
 	}
 }
-
-// CSV and NDJSON write times in UTC with Z, in any spelling of the service. A value that is no time is an error.
-func TestTimes(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct{ format, row, want, wrong string }{
-		{"csv", `["2026-11-20T12:00:01.5Z",1]`, "2026-11-20T12:00:01.500Z,1\r\n", ""},
-		{"csv", `["2026-11-20T13:00:01.5+01:00",1]`, "2026-11-20T12:00:01.500Z,1\r\n", ""},
-		{"csv", `["2026-11-20T12:00:01.123456",1]`, "2026-11-20T12:00:01.123456000Z,1\r\n", ""},
-		{"csv", `[null,1]`, ",1\r\n", ""},
-		{"csv", `["soon",1]`, "", `column event_timestamp_ms: "soon" is no timestamp`},
-		{"ndjson", `["2026-11-20T12:00:01",1]`, `{"event_timestamp_ms":"2026-11-20T12:00:01.000Z","rule_id":1}` + "\n", ""},
-		{"ndjson", `[null,1]`, `{"event_timestamp_ms":null,"rule_id":1}` + "\n", ""},
-		{"ndjson", `["soon",1]`, "", `column event_timestamp_ms: "soon" is no timestamp`},
-	} {
-		srv := webdeliverytest.NewServer(t)
-		srv.Fail(webdeliverytest.FaultRule{Body: `{"columns":[{"name":"event_timestamp_ms"},{"name":"rule_id"}],"rows":[` + tt.row + `],"total_results":1}`})
-		got, err := write(t, srv, tt.format, []string{"event_timestamp_ms", "rule_id"})
-		if tt.wrong != "" {
-			require.ErrorContains(t, err, tt.wrong)
-			continue
-		}
-		require.NoError(t, err)
-		assert.Equal(t, tt.want, strings.TrimPrefix(string(got), "event_timestamp_ms,rule_id\r\n"))
-	}
-}

@@ -1,14 +1,10 @@
 package program_test
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"io"
 	"strings"
 	"testing"
-	"testing/iotest"
-	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -41,38 +37,4 @@ func TestLines(t *testing.T) {
 	got, err = collect(t.Context(), strings.NewReader(mark+"# of today\na"))
 	require.NoError(t, err)
 	assert.Equal(t, []string{"a"}, got)
-}
-
-// A read error ends the lines with an error. The lines before it are yielded, except an incomplete one.
-func TestUnreadableLines(t *testing.T) {
-	t.Parallel()
-	got, err := collect(t.Context(), strings.NewReader("a\n\n#b\n"+strings.Repeat("x", 2<<20)))
-	require.ErrorIs(t, err, bufio.ErrTooLong)
-	require.ErrorContains(t, err, "line 4:")
-	assert.Equal(t, []string{"a"}, got)
-
-	broken := errors.New("broken disk")
-	got, err = collect(t.Context(), io.MultiReader(strings.NewReader("a\nb\nhalf"), iotest.ErrReader(broken)))
-	require.ErrorIs(t, err, broken)
-	assert.Equal(t, []string{"a", "b"}, got)
-}
-
-// The end of a context ends a read of an empty pipe.
-func TestLinesAreInterrupted(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		pipe, more := io.Pipe()
-		ctx, interrupt := context.WithCancelCause(t.Context())
-		enough := errors.New("enough")
-		go func() {
-			_, err := io.WriteString(more, "a\n")
-			assert.NoError(t, err)
-			synctest.Wait()
-			interrupt(enough)
-		}()
-		got, err := collect(ctx, pipe)
-		require.ErrorIs(t, err, enough)
-		assert.Equal(t, []string{"a"}, got)
-		require.NoError(t, pipe.Close()) // ends the read in the background, as the end of the process does
-	})
 }
