@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
-	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
 // logged returns what a text log shows of an error.
@@ -25,26 +24,6 @@ func logged(err error) string {
 		return a
 	}})).Error("x", "err", err)
 	return b.String()
-}
-
-// In a log, an error is its text, on one line.
-func TestErrorsInALog(t *testing.T) {
-	t.Parallel()
-	inService(t, setup{}, func(f *fixture) {
-		f.srv.FailTransactions(1, "FAILED", "two caches are down", 0)
-		receipt, err := f.client.Purge.Submit(f.Context(), purgeOf(anObject))
-		require.NoError(f, err)
-		_, transactionErr := f.client.Purge.Wait(f.Context(), receipt.TransactionID)
-		f.fail(testserver.Fault{Status: 404, Body: `{"description":"no such task","code":404}`})
-		missingErr := getTask.call(f.Context(), f.client)
-
-		const text = "webdelivery: transaction 9007199254740993 ended as FAILED (code 200): two caches are down: transaction status"
-		assert.EqualError(f, transactionErr, text)
-		assert.Equal(f, "err=\""+text+"\"\n", logged(transactionErr))
-		missing := "webdelivery: GET " + f.host() + "/acme/v1/tasks/task-1: 404 Not Found: no such task"
-		assert.EqualError(f, missingErr, missing)
-		assert.Equal(f, "err=\""+missing+"\"\n", logged(missingErr))
-	})
 }
 
 // A failed task or transaction may have changed something. A foreign error gives no outcome; no error means that the

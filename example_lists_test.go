@@ -178,37 +178,6 @@ func ExampleNetworkListsService_Plan() {
 	// added 1 removed 1
 }
 
-func ExampleNetworkListsService_Plan_emptyFeed() {
-	client, stop := exampleLists()
-	defer stop()
-	ctx, id := context.Background(), "2f0c51b2-0000-4000-8000-000000000001"
-
-	_, err := client.NetworkLists.Plan(ctx, id, nil, webdelivery.PlanOptions{})
-	fmt.Println(err)
-	// Output: webdelivery: plan refused: MaxRemove: 5 of 5 entries would be removed, for example 192.0.2.1, but at most 2 are allowed (default); set MaxRemove to "5" or "100%" to allow it
-}
-
-// A removal that the limit refuses can still be shown, and applied by somebody who has looked at it.
-func ExamplePlanError_maxRemove() {
-	client, stop := exampleLists()
-	defer stop()
-	ctx, id := context.Background(), "2f0c51b2-0000-4000-8000-000000000001"
-
-	_, err := client.NetworkLists.Plan(ctx, id, []string{"192.0.2.1"}, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveShare(0.2)})
-	var refused *webdelivery.PlanError
-	if errors.As(err, &refused) && refused.Field == "MaxRemove" {
-		fmt.Print(refused.Plan)
-	}
-	fmt.Println(errors.Is(err, webdelivery.ErrPlanRefused), errors.Is(err, webdelivery.ErrInvalid))
-	// Output:
-	// IP list blocklist (2f0c51b2-0000-4000-8000-000000000001): add 0, remove 4, keep 1; 5 entries become 1, 5 at most on the way; 4 requests
-	// - 192.0.2.2
-	// - 192.0.2.3
-	// - 198.51.100.0/24
-	// - 2001:db8:1::/48
-	// true false
-}
-
 // Field says which guard or which entry it is.
 func ExamplePlanError() {
 	client, stop := exampleLists()

@@ -2,7 +2,6 @@ package webdelivery_test
 
 import (
 	"net/http"
-	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -65,9 +64,6 @@ func (f *fixture) newClient(url string, s setup) *webdelivery.Client {
 	require.NoError(f, err)
 	return client
 }
-
-// host returns host and port of the service.
-func (f *fixture) host() string { return strings.TrimPrefix(f.srv.URL(), "http://") }
 
 // warm lets the service accept the client's credentials, so that the calls that follow do not wait for the first one.
 func (f *fixture) warm() { _, _ = f.client.Tasks.List(f.Context(), webdelivery.TaskListOptions{}) }

@@ -4,13 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"log/slog"
-	"maps"
 	"net/http"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -18,15 +13,12 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/webdelivery/webdelivery-go"
 )
 
 const packagePath = "github.com/webdelivery/webdelivery-go"
 
-// showcase collects everything that a program may show of a value until it is checked, and the types of this package
-// that were shown. As a writer it collects the records of a log.
+// showcase collects everything that a program may show of a value until it is checked. As a writer it collects the records of a log.
 type showcase struct {
 	hidden []string // what must never be shown
 
@@ -34,7 +26,6 @@ type showcase struct {
 	tokens []string // of sessions; kept until the next check
 	texts  []string
 	shown  int
-	types  map[string]bool
 	prints map[reflect.Type]int
 }
 
@@ -101,14 +92,10 @@ func (s *showcase) check(t testing.TB, where string) {
 	s.texts, s.tokens = nil, nil
 }
 
-// note finds the types in a value, as far as a program outside of the package can see them, and its plain texts.
+// note finds the plain texts in a value, as far as a program outside of the package can see them.
 func (s *showcase) note(v reflect.Value) {
 	if !v.IsValid() {
 		return
-	}
-	if v.Type().PkgPath() == packagePath {
-		name, _, _ := strings.Cut(v.Type().Name(), "[")
-		s.types[name] = true
 	}
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
@@ -192,39 +179,4 @@ func tree(v any) []error {
 		}
 	}
 	return all
-}
-
-// declared returns the types of the package that a user can get: the exported ones, and those of its errors. An
-// interface has only values of other types.
-func declared(t testing.TB) []string {
-	t.Helper()
-	files, err := filepath.Glob("*.go")
-	require.NoError(t, err)
-	names := map[string]bool{}
-	for _, file := range files {
-		if strings.HasSuffix(file, "_test.go") {
-			continue
-		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
-		require.NoError(t, err)
-		ast.Inspect(parsed, func(n ast.Node) bool {
-			switch d := n.(type) {
-			case *ast.TypeSpec:
-				if _, isInterface := d.Type.(*ast.InterfaceType); d.Name.IsExported() && !isInterface && !d.Assign.IsValid() {
-					names[d.Name.Name] = true
-				}
-			case *ast.FuncDecl:
-				if d.Name.Name == "Error" && d.Recv != nil {
-					receiver := d.Recv.List[0].Type
-					if star, ok := receiver.(*ast.StarExpr); ok {
-						receiver = star.X
-					}
-					names[receiver.(*ast.Ident).Name] = true
-				}
-				return false
-			}
-			return true
-		})
-	}
-	return slices.Sorted(maps.Keys(names))
 }

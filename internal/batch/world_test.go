@@ -33,7 +33,6 @@ type world struct {
 	asked    int   // calls of Acquire
 	permits  int   // permits that have not ended
 	waits    []any // receipts
-	stats    []batch.Stats
 
 	refused string            // letters that the service refuses
 	aborted any               // receipt whose transaction ends badly, at once
@@ -42,15 +41,14 @@ type world struct {
 	last    time.Time         // time of the last permit
 	options batch.Options
 
-	closedAgain func() // checks the second Close
-	work        batch.Work
+	work batch.Work
 }
 
 // inWorld runs a test in a bubble of fake time. A goroutine that stays behind fails the test.
 func inWorld(t *testing.T, change func(w *world), test func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{T: t, began: time.Now(), closedAgain: func() {}, conduct: map[string]func(){}, options: batch.Options{MaxURIs: 100, MaxBytes: 100, MaxPending: 1000, UnderWay: 4}}
+		w := &world{T: t, began: time.Now(), conduct: map[string]func(){}, options: batch.Options{MaxURIs: 100, MaxBytes: 100, MaxPending: 1000, UnderWay: 4}}
 		w.work = batch.Work{Acquire: w.acquire, Send: w.send, Left: func(ctx context.Context, _ bool) error { return fmt.Errorf("left: %w", ctx.Err()) }}
 		change(w)
 		w.queue = batch.New(w.work, w.options)
@@ -58,7 +56,6 @@ func inWorld(t *testing.T, change func(w *world), test func(w *world)) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		w.queue.Close(ctx)
-		w.closedAgain()
 		assert.Zero(t, w.permits, "permits that have not ended")
 	})
 }
@@ -180,13 +177,6 @@ func (w *world) wait(ctx context.Context, receipt any) error {
 		return errLost
 	}
 	return sleep(ctx, 10*time.Second)
-}
-
-func (w *world) report(now batch.Stats) {
-	w.mu.Lock()
-	w.stats = append(w.stats, now)
-	w.mu.Unlock()
-	w.user("Report")
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

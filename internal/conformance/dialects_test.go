@@ -1,13 +1,9 @@
 package conformance_test
 
 import (
-	"os"
-	"regexp"
-	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go/internal/conformance"
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
@@ -170,44 +166,5 @@ func TestEverySpellingKeepsTheRules(t *testing.T) {
 				assert.ElementsMatch(t, notTried[name], left)
 			})
 		}
-	}
-}
-
-// A service may count the purges that it rejects as too fast.
-func TestCountedRefusalsAreTold(t *testing.T) {
-	t.Parallel()
-	for _, tooFast := range []string{"503", "429-retry-after"} {
-		server, target := fakeOf(testserver.Config{CountRefused: true, Dialect: testserver.Dialect{TooFast: tooFast}}, little)
-		differ, all := try(t, target, server, quickRules())
-		assert.Empty(t, differ)
-		assert.Equal(t, "after two rejected ones, and none accepted in the last second, a purge returned "+tooFast[:3],
-			all["8 purges rejected as too fast count against the rate"].Detail)
-	}
-}
-
-// Every open point that can be seen from outside has a rule that names it, and every number in a rule is an open point.
-func TestOpenPointsHaveRules(t *testing.T) {
-	t.Parallel()
-	page, err := os.ReadFile("../../docs/open-points.md")
-	require.NoError(t, err)
-	unseen := map[int]string{
-		25: "no method, and none is tried: a list could not be removed again",
-		32: "a limit shows only to who exceeds it",
-		45: "no method, and the paths are unknown",
-		48: "the SDK's own rule: no document says what a service does with such a pattern",
-		46: "a member in another letter case is a missing one, which the rules of section 2 tell",
-	}
-	named := map[int]bool{}
-	for _, rule := range conformance.Rules() {
-		named[rule.Point] = true
-		assert.True(t, rule.Point == 0 || rule.Open, "%s is stated, and open", rule.Text)
-	}
-	points := regexp.MustCompile(`(?m)^\| (\d+) \|`).FindAllStringSubmatch(string(page), -1)
-	for i, point := range points {
-		assert.Equal(t, strconv.Itoa(i+1), point[1], "points are numbered")
-		assert.Equal(t, unseen[i+1] == "", named[i+1], "open point %d has a rule", i+1)
-	}
-	for number := range named {
-		assert.LessOrEqual(t, number, len(points))
 	}
 }

@@ -2,10 +2,7 @@ package conformance_test
 
 import (
 	"encoding/base64"
-	"go/parser"
-	"go/token"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -133,39 +130,4 @@ func TestBaseURL(t *testing.T) {
 	}
 	_, err := conformance.NewService(conformance.Target{BaseURL: "https://api.example.com"})
 	assert.Error(t, err)
-}
-
-// The names of rules are unique, because subtests use them. Every section of the document that states rules has some.
-func TestRulesHaveNames(t *testing.T) {
-	t.Parallel()
-	seen, sections := map[string]bool{}, map[string]bool{}
-	for _, r := range conformance.Rules() {
-		name := r.Section + " " + r.Text
-		assert.False(t, seen[name], name)
-		assert.NotContains(t, r.Text, "/", "it would split the name of the subtest")
-		seen[name], sections[r.Section] = true, true
-	}
-	for _, section := range strings.Fields("2.1 2.2 2.3 2.4 2.5 2.6 3 4.1 4.2 4.3 4.4 4.5 4.6 5 6 7 8 9") {
-		assert.True(t, sections[section], section)
-	}
-}
-
-// The suite does not import the SDK, because it would share the mistakes of the SDK.
-func TestNoSDK(t *testing.T) {
-	t.Parallel()
-	files, err := filepath.Glob("*.go")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, name := range files {
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
-		require.NoError(t, err)
-		for _, imported := range file.Imports {
-			path := strings.Trim(imported.Path.Value, `"`)
-			if strings.HasPrefix(path, "github.com/webdelivery/") {
-				assert.Contains(t, []string{
-					"github.com/webdelivery/webdelivery-go/internal/testserver", "github.com/webdelivery/webdelivery-go/internal/conformance",
-				}, path, name)
-			}
-		}
-	}
 }

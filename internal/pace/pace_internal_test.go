@@ -340,50 +340,6 @@ func TestLateCallers(t *testing.T) {
 	})
 }
 
-// With many goroutines there are never more than two permits at once, no permit is lost, and no caller waits forever.
-func TestManyCallers(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		l := New()
-		var mu sync.Mutex
-		held, served, refused := 0, 0, 0
-		var wg sync.WaitGroup
-		for i := range 200 {
-			wg.Go(func() {
-				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*time.Second)
-				defer cancel()
-				p, err := l.Acquire(ctx, patient())
-				if err != nil {
-					assert.ErrorIs(t, err, context.DeadlineExceeded)
-					mu.Lock()
-					refused++
-					mu.Unlock()
-					return
-				}
-				mu.Lock()
-				held++
-				served++
-				assert.LessOrEqual(t, held, 2)
-				mu.Unlock()
-				time.Sleep(10 * time.Millisecond)
-				mu.Lock()
-				held--
-				mu.Unlock()
-				p.End(time.Now())
-				if i%50 == 49 {
-					p.Refused(0)
-				} else {
-					p.Accepted()
-				}
-			})
-		}
-		wg.Wait()
-		assert.Equal(t, 200, served+refused)
-		assert.Greater(t, served, 20)
-		assert.Empty(t, l.queue)
-	})
-}
-
 // A minute without any purge halves the interval.
 func TestIdleTimeRestoresThePace(t *testing.T) {
 	t.Parallel()
