@@ -45,7 +45,7 @@ func TestInFakeTime(t *testing.T) {
 		url := s.srv.ListenMemory()
 		s.connect(url)
 		for range 2 {
-			s.round(func(done int) bool { return done < 25 })
+			s.round(func(done int) bool { return done < 12 })
 		}
 		s.finish()
 	})

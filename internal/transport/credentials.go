@@ -42,8 +42,10 @@ type authenticator struct {
 
 // known is a pair or a token that was in use, with all texts that would show it.
 type known struct {
-	header     redact.Secret // of a pair
-	generation uint64        // of a pair, from 1
+	username   string // of a pair, as the next three
+	password   redact.Secret
+	header     redact.Secret
+	generation uint64
 	secrets    []redact.Secret
 }
 
@@ -97,20 +99,20 @@ func (a *authenticator) authorization(ctx context.Context) (credential, error) {
 	if err != nil {
 		return credential{}, &unsentError{what: "user name and password", err: err}
 	}
-	text := username + ":" + password.Reveal()
-	header := "Basic " + base64.StdEncoding.EncodeToString([]byte(text))
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, k := range a.pairs {
-		if k.header.Reveal() == header {
-			return credential{name: "Authorization", value: header, generation: k.generation}, nil
+		if k.username == username && k.password.Reveal() == password.Reveal() {
+			return credential{name: "Authorization", value: k.header.Reveal(), generation: k.generation}, nil
 		}
 	}
+	text := username + ":" + password.Reveal()
+	header := "Basic " + base64.StdEncoding.EncodeToString([]byte(text))
 	encode := func(text string) string {
 		return base64.StdEncoding.WithPadding(base64.NoPadding).EncodeToString([]byte(text))
 	}
 	a.generation++
-	a.learn(&a.pairs, known{header: redact.New(header), generation: a.generation},
+	a.learn(&a.pairs, known{username: username, password: password, header: redact.New(header), generation: a.generation},
 		password.Reveal(), text, encode(password.Reveal()), encode(text), "Basic "+encode(text))
 	return credential{name: "Authorization", value: header, generation: a.generation}, nil
 }
