@@ -88,8 +88,8 @@ func (q *Queue) resultOf(id string) string       { return q.keys + "result:" + i
 //
 // The error is a [*webdelivery.ValidationError] if the URIs are invalid or too many for one request, and otherwise a
 // [*webdelivery.QueueError]: with a [*RemoteError] if another process has sent the request, [ErrRedis] if Redis does not
-// work, [ErrFull] if MaxPending calls are in it. If some of the URIs were accepted, it comes with a receipt. The outcome is not applied only if nothing was added to the queue, or if
-// the service has refused each of the URIs by itself.
+// work, [ErrFull] if MaxPending calls are in it. If some of the URIs were accepted, it comes with a receipt. The outcome
+// is not applied only if nothing was added to the queue, or if the service has refused each of the URIs by itself.
 //
 // If the context ends first, URIs that no process has read leave the queue. The outcome is unknown all the same, and
 // the text of the error says what the call was waiting for.
