@@ -27,6 +27,7 @@ func FuzzPages(f *testing.F) {
 		`{"items":[{"id":"a"}],"total":1,"has_more":false,"page_count":1,"page_index":1,"prev_uri":null,"next_uri":null}`,
 		`{"items":[{"id":"a"}],"has_more":true}`,
 		`{"items":[],"has_more":true,"next_uri":"/tasks?page=2"}`,
+		`{"items":[{"id":"a"}],"has_more":true,"page_index":2}`,
 		`{"items":[{"id":"a"},null]}`,
 		`{"items":null,"next_uri":"https://evil.example.com/tasks"}`,
 		`[{"id":"a"},{"id":"b"}]`,
@@ -75,10 +76,9 @@ func FuzzPages(f *testing.F) {
 			}
 			return
 		}
-		// All pages are the same, so a page that follows can only be a cycle.
+		// All pages are the same, so a page that follows can only be a cycle, and the first may call itself the second.
 		var broken *webdelivery.IncompleteError
 		require.ErrorAs(t, allErr, &broken)
-		assert.GreaterOrEqual(t, len(items), len(page.Items))
 		assert.LessOrEqual(t, len(items), sent*len(page.Items))
 	})
 }
