@@ -133,7 +133,7 @@ func TestNamesOnPagesExist(t *testing.T) {
 		public[name] = true
 	}
 	named := regexp.MustCompile("`\\*?(?:(?:webdelivery|filters|redislimit|redisqueue|client)\\.)?([A-Z]\\w*[a-z]\\w*(?:\\.[A-Z]\\w*)*)(?:\\([^`]*\\))?`")
-	for _, name := range []string{"README.md", "docs/tour.md", "docs/errors.md", "docs/troubleshooting.md", "docs/endpoints.md"} {
+	for _, name := range []string{"README.md", "docs/tour.md", "docs/errors.md", "docs/endpoints.md"} {
 		found := named.FindAllStringSubmatch(block.ReplaceAllString(readPage(t, name), ""), -1)
 		require.NotEmpty(t, found, name)
 		for _, code := range found {
