@@ -736,12 +736,6 @@ func TestReliabilityPage(t *testing.T) {
 	assert.Contains(t, page, markdown(heads, rows))
 
 	rows = nil
-	for _, fault := range pageFaults() {
-		rows = append(rows, []string{fault.fault})
-	}
-	assert.Contains(t, page, markdown([]string{"A page"}, rows))
-
-	rows = nil
 	for _, c := range cancellations() {
 		rows = append(rows, []string{c.moment, c.outcome.String()})
 	}
