@@ -43,7 +43,9 @@ all: lint test
 ci: lint tidy vuln platforms api-check test fuzz
 
 # Every test runs with the race detector. Coverage is that of the root's tests alone, without it, because both together take
-# twice as long. What depends on the width of an int is also tested where it has 32 bits.
+# twice as long. What depends on the width of an int is also tested where it has 32 bits. Fewer garbage collections save a
+# seventh of the time.
+test: export GOGC := 300
 test:
 	go test -race -timeout 20m ./...
 	go test -coverpkg=$(shell echo $(PACKAGES) $(ROOMS) | tr ' ' ,) -coverprofile=cover.out . >/dev/null
