@@ -72,15 +72,3 @@ func textOf(raw json.RawMessage) string {
 	}
 	return ""
 }
-
-// rawJSON returns a body that can be encoded again: as it is, or as a JSON string if it is not JSON.
-func rawJSON(body []byte) json.RawMessage {
-	if len(body) == 0 || json.Valid(body) {
-		return body
-	}
-	text, err := json.Marshal(string(body))
-	if err != nil {
-		return nil
-	}
-	return text
-}

@@ -193,11 +193,11 @@ const maxAdditions = 3
 // response names their task.
 func (a *apply) add(ctx context.Context, entries []lists.Entry) error {
 	for attempt, lost := 1, false; ; attempt++ {
-		reply, r, err := a.addPart(ctx, a.id, lists.Texts(entries))
+		added, err := a.addPart(ctx, a.id, lists.Texts(entries))
 		refused := err != nil && OutcomeOf(err) == OutcomeNotApplied
 		switch {
-		case err == nil && (!lost || !a.options.Wait || reply.Task != nil):
-			return a.accepted(entries, reply, r)
+		case err == nil && (!lost || !a.options.Wait || added.task != nil):
+			return a.accepted(entries, added)
 		case refused && !lost:
 			return err
 		}
@@ -229,17 +229,17 @@ func (a *apply) add(ctx context.Context, entries []lists.Entry) error {
 
 // accepted records what a response proves. A response that neither names a task nor shows the entries proves nothing:
 // it may come from a proxy.
-func (a *apply) accepted(entries []lists.Entry, reply *AddEntriesReply, r *response) error {
+func (a *apply) accepted(entries []lists.Entry, added *addedEntries) error {
 	switch {
-	case reply.Task != nil:
-		a.done("adding", &a.result.Added, len(entries), reply.Task)
-		if reply.Task.ErrorInfo != nil {
-			return a.tasks.failed(reply.Task)
+	case added.task != nil:
+		a.done("adding", &a.result.Added, len(entries), added.task)
+		if added.task.ErrorInfo != nil {
+			return a.tasks.failed(added.task)
 		}
-	case len(lists.SetOf(readEntries(reply.Entries)).Lacking(entries)) == 0:
+	case len(lists.SetOf(readEntries(added.entries)).Lacking(entries)) == 0:
 		a.done("adding", &a.result.Added, len(entries), nil)
 	default:
-		a.unproven = append(a.unproven, addition{entries, r})
+		a.unproven = append(a.unproven, addition{entries, added.response})
 		a.report("adding")
 	}
 	return nil

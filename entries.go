@@ -3,7 +3,6 @@ package webdelivery
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -45,20 +44,17 @@ func (p *problems) entries(field string, n int, wrong iter.Seq2[int, error]) err
 	return p.err()
 }
 
-// AddEntriesReply is the response to one call that adds entries. The service document does not show it, so each field
-// may be nil (open point 21). An object with an id counts as a task only if it has other members of a task or no
-// other member.
-type AddEntriesReply struct {
-	Task    *Task              `json:"task,omitempty"`    // only its ID is set if the response has no more
-	Entries []NetworkListEntry `json:"entries,omitempty"` // the added entries, if the response lists them
-	Raw     json.RawMessage    `json:"raw,omitempty"`     // the body of the response, as a JSON string if it is not JSON; empty if there was none
+// addedEntries is the response to one call that adds entries. The service document does not show it (open point 21).
+type addedEntries struct {
+	task    *Task              // nil if the response names none
+	entries []NetworkListEntry // nil if the response does not list them
+	*response
 }
 
 // AddEntriesResult is the result of [NetworkListsService.AddEntries].
 type AddEntriesResult struct {
-	Added   []string          `json:"added"`   // the entries that were sent: without duplicates, countries in upper case
-	Tasks   []string          `json:"tasks"`   // ids of the tasks in the responses; nil if there were none
-	Replies []AddEntriesReply `json:"replies"` // one per call
+	Added []string `json:"added"` // the entries that were sent: without duplicates, countries in upper case
+	Tasks []string `json:"tasks"` // ids of the tasks in the responses; nil if there were none
 }
 
 // AddEntries adds up to 50,000 entries to a list, 5,000 per call, in order. The entries are either IP addresses and
@@ -89,7 +85,7 @@ func (s *NetworkListsService) AddEntries(ctx context.Context, id string, entries
 	result := &AddEntriesResult{}
 	for part := range slices.Chunk(texts, s.limits.Call) {
 		at := len(result.Added)
-		reply, _, err := s.addPart(ctx, id, part)
+		added, err := s.addPart(ctx, id, part)
 		if err != nil {
 			partial := &PartialError{Accepted: texts[:at], NotAccepted: texts[at:], Err: err}
 			if OutcomeOf(err) != OutcomeNotApplied {
@@ -98,16 +94,15 @@ func (s *NetworkListsService) AddEntries(ctx context.Context, id string, entries
 			return result, partial
 		}
 		result.Added = texts[:at+len(part)]
-		result.Replies = append(result.Replies, *reply)
-		if reply.Task != nil {
-			result.Tasks = append(result.Tasks, reply.Task.ID)
+		if added.task != nil {
+			result.Tasks = append(result.Tasks, added.task.ID)
 		}
 	}
 	return result, nil
 }
 
-// addPart adds entries that fit into one call. It also returns the response.
-func (s *NetworkListsService) addPart(ctx context.Context, id string, texts []string) (*AddEntriesReply, *response, error) {
+// addPart adds entries that fit into one call.
+func (s *NetworkListsService) addPart(ctx context.Context, id string, texts []string) (*addedEntries, error) {
 	cl := at(http.MethodPost, entriesPath, id)
 	items := make([]map[string]string, len(texts))
 	for i, text := range texts {
@@ -115,22 +110,22 @@ func (s *NetworkListsService) addPart(ctx context.Context, id string, texts []st
 	}
 	body, err := marshalJSON(items)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	cl.Body = body
 	r, err := s.funnel.send(ctx, cl)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	result := &AddEntriesReply{Raw: rawJSON(r.Body)}
-	if result.Task, err = r.optionalTask(id); err != nil {
-		return nil, nil, err
+	added := &addedEntries{response: &r}
+	if added.task, err = r.optionalTask(id); err != nil {
+		return nil, err
 	}
-	if wire.Decode(r.Body, &result.Entries) != nil ||
-		slices.ContainsFunc(result.Entries, func(e NetworkListEntry) bool { return e.lacks() != "" }) {
-		result.Entries = nil // these are no entries; Raw has them
+	if wire.Decode(r.Body, &added.entries) != nil ||
+		slices.ContainsFunc(added.entries, func(e NetworkListEntry) bool { return e.lacks() != "" }) {
+		added.entries = nil // these are no entries
 	}
-	return result, &r, nil
+	return added, nil
 }
 
 // PartialError means that a change of many entries stopped halfway ([NetworkListsService.AddEntries],
