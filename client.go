@@ -33,7 +33,7 @@ type Client struct {
 	// Sessions creates sessions: section 4.5.
 	Sessions *SessionsService
 
-	funnel  *funnel
+	conn    *conn
 	limiter Limiter // of WithPurgeLimiter, or nil
 }
 
@@ -63,7 +63,7 @@ func NewClient(baseURL, customer string, auth Auth, options ...Option) (*Client,
 	if err != nil {
 		return nil, err
 	}
-	f := &funnel{base: b, service: b.Key(), gate: newGate(b.Key(), limiter, s.retry), maxBody: s.maxBody, dialect: s.dialect}
+	f := &conn{base: b, service: b.Key(), gate: newGate(b.Key(), limiter, s.retry), maxBody: s.maxBody, dialect: s.dialect}
 	sessions := &SessionsService{f}
 	f.transport = transport.New(transport.Config{
 		Base: b, Credentials: auth.credentials(sessions.logIn), Next: s.next, Policy: transport.Policy(s.retry),
@@ -73,13 +73,13 @@ func NewClient(baseURL, customer string, auth Auth, options ...Option) (*Client,
 	tasks := &TasksService{f}
 	return &Client{
 		Tasks: tasks, Purge: &PurgeService{f}, Stats: newStatsService(f), NetworkLists: &NetworkListsService{f, tasks, lists.Limits{List: MaxListEntries, Call: MaxUpdateEntries}},
-		Sessions: sessions, funnel: f, limiter: limiter,
+		Sessions: sessions, conn: f, limiter: limiter,
 	}, nil
 }
 
 // URL returns the start of all URLs of the client: {baseURL}/{customer}/v1, escaped, without credentials.
 func (c *Client) URL() string {
-	return c.funnel.base.String()
+	return c.conn.base.String()
 }
 
 // PurgeLimiter returns the limiter of [WithPurgeLimiter], the one for the client's customer if that limiter has several.
@@ -168,9 +168,9 @@ var variables = map[string]string{
 // struct, it returns [ErrBadReply]. The outcome of a write is then [OutcomeUnknown].
 func (c *Client) Do(ctx context.Context, method, path string, in, out any) error {
 	if !validMethod(method) {
-		return invalid("method", "%q is no HTTP method", method)
+		return invalid("method", "%q is not an HTTP method", method)
 	}
-	path, query, err := c.funnel.resolve("path", path)
+	path, query, err := c.conn.resolve("path", path)
 	if err != nil {
 		return err
 	}
@@ -189,7 +189,7 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any) error
 			return err
 		}
 	}
-	r, err := c.funnel.send(ctx, cl)
+	r, err := c.conn.send(ctx, cl)
 	if err != nil || out == nil || r.Gone {
 		return err
 	}

@@ -235,7 +235,7 @@ func TestDoRefuses(t *testing.T) {
 		{"an escaped backslash", "GET", `/tasks%5c7`, nil},
 		{"a newline", "GET", "/tasks\n", nil},
 		{"a fragment", "GET", "/tasks#x", nil},
-		{"a body that is no JSON", "POST", "/tasks", func() {}},
+		{"a body that is not JSON", "POST", "/tasks", func() {}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

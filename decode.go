@@ -65,12 +65,12 @@ func (r *response) bad(what string, cause error) *Error {
 	if errors.Is(cause, ErrInvalid) {
 		cause = errors.New(cause.Error())
 	}
-	secrets := r.funnel.secrets
+	secrets := r.conn.secrets
 	var beginning []byte
 	if r.Request.Class != transport.Login { // its response may contain the session in an unknown form
 		beginning = secrets.Excerpt(r.Body, maxShown)
 	}
-	return r.funnel.newError(r.Response, &badResponse{what, secrets.Text(r.Header.Get("Content-Type")), beginning, cause})
+	return r.conn.newError(r.Response, &badResponse{what, secrets.Text(r.Header.Get("Content-Type")), beginning, cause})
 }
 
 // badResponse says what is wrong with a response, and shows the beginning of its body.
@@ -96,7 +96,7 @@ func (e *badResponse) Unwrap() error        { return e.cause }
 // not what the service document says.
 func (r *response) broken(err error) *Error {
 	if cause := r.Broken(); cause != nil {
-		return r.funnel.newError(r.Response, cause)
+		return r.conn.newError(r.Response, cause)
 	}
 	return r.bad("", err)
 }

@@ -35,7 +35,7 @@ func dialectOf(text string) (d Dialect, err error) {
 		switch field := fields[strings.TrimSpace(name)]; {
 		case text == "":
 		case field == nil || !given:
-			return d, invalid("WEBDELIVERY_DIALECT", "%q is no FIELD=VALUE of a Dialect", part)
+			return d, invalid("WEBDELIVERY_DIALECT", "%q is not FIELD=VALUE of a Dialect", part)
 		default:
 			*field = strings.TrimSpace(value)
 		}
@@ -68,7 +68,7 @@ func (d Dialect) withDefaults() (Dialect, error) {
 		return d, err
 	}
 	if !validMethod(d.BatchDeletionMethod) {
-		return d, invalid("BatchDeletionMethod", "%q is no HTTP method", d.BatchDeletionMethod)
+		return d, invalid("BatchDeletionMethod", "%q is not an HTTP method", d.BatchDeletionMethod)
 	}
 	return d, nil
 }

@@ -106,14 +106,14 @@ func (s *NetworkListsService) addPart(ctx context.Context, id string, texts []st
 	cl := at(http.MethodPost, entriesPath, id)
 	items := make([]map[string]string, len(texts))
 	for i, text := range texts {
-		items[i] = map[string]string{s.funnel.dialect.EntryKey: text}
+		items[i] = map[string]string{s.conn.dialect.EntryKey: text}
 	}
 	body, err := marshalJSON(items)
 	if err != nil {
 		return nil, err
 	}
 	cl.Body = body
-	r, err := s.funnel.send(ctx, cl)
+	r, err := s.conn.send(ctx, cl)
 	if err != nil {
 		return nil, err
 	}
@@ -280,7 +280,7 @@ func (s *NetworkListsService) DeleteEntry(ctx context.Context, id, entryID strin
 }
 
 func (s *NetworkListsService) deleteEntry(ctx context.Context, id, entryID string) (*Task, error) {
-	return s.change(ctx, at(http.MethodDelete, s.funnel.dialect.EntryDeletePath, id, entryID), id, entryID)
+	return s.change(ctx, at(http.MethodDelete, s.conn.dialect.EntryDeletePath, id, entryID), id, entryID)
 }
 
 // ClearEntries removes all entries and keeps the list. It uses the address that the list has for this (open point
@@ -301,7 +301,7 @@ func (s *NetworkListsService) ClearEntries(ctx context.Context, id string) (*Tas
 	if err != nil {
 		return nil, err
 	}
-	task, err := s.change(ctx, describe(s.funnel.dialect.BatchDeletionMethod, path, query), id)
+	task, err := s.change(ctx, describe(s.conn.dialect.BatchDeletionMethod, path, query), id)
 	if err != nil || !task.ended() {
 		return task, err
 	}
@@ -310,7 +310,7 @@ func (s *NetworkListsService) ClearEntries(ctx context.Context, id string) (*Tas
 		return task, &changeError{fmt.Errorf("entries left after the batch deletion: %w", err), OutcomeUnknown}
 	}
 	if left := leftIn(rest); left > 0 {
-		return task, &EntriesLeftError{ListID: s.funnel.secrets.Text(id), Left: left}
+		return task, &EntriesLeftError{ListID: s.conn.secrets.Text(id), Left: left}
 	}
 	return task, nil
 }
@@ -330,7 +330,7 @@ func leftIn(first *Page[NetworkListEntry]) int64 {
 func (s *NetworkListsService) batchDeletion(ctx context.Context, id string) (path, query string, err error) {
 	cl := objectCall(listPath, "includelist=false", id)
 	own := cl.Path
-	r, err := s.funnel.send(ctx, cl)
+	r, err := s.conn.send(ctx, cl)
 	if err != nil {
 		return "", "", err
 	}
@@ -339,7 +339,7 @@ func (s *NetworkListsService) batchDeletion(ctx context.Context, id string) (pat
 		return "", "", err
 	}
 	const field = "entries_batch_deletion_uri"
-	if path, query, err = s.funnel.resolveSent(field, list.EntriesBatchDeletionURI); err != nil {
+	if path, query, err = s.conn.resolveSent(field, list.EntriesBatchDeletionURI); err != nil {
 		return "", "", r.bad("", err)
 	}
 	if len(path) <= len(own) || !strings.EqualFold(path[:len(own)+1], own+"/") { // as sameID compares ids

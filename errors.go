@@ -247,7 +247,7 @@ func (p *problems) err() error {
 	case p.unchecked > 0:
 		return errors.Join(append(p.found, fmt.Errorf("the %d values after these were not checked", p.unchecked))...)
 	case p.more > 0:
-		return errors.Join(append(p.found, fmt.Errorf("and %d more of the kind", p.more))...)
+		return errors.Join(append(p.found, fmt.Errorf("and %d more problems", p.more))...)
 	default:
 		return errors.Join(p.found...)
 	}

@@ -125,7 +125,7 @@ func (s *StatsService) NewExport(query EventsQuery, from Cursor) *Export {
 	if _, e.err = e.family.parameters(&e.params); e.err != nil {
 		return e
 	}
-	if e.query, e.err = e.params.id(s.funnel.service); e.err != nil {
+	if e.query, e.err = e.params.id(s.conn.service); e.err != nil {
 		return e
 	}
 	rest := e.params

@@ -356,7 +356,7 @@ func TestObjectsThatWouldBeMended(t *testing.T) {
 	assert.Equal(t, &webdelivery.Task{Complete: true}, task)
 }
 
-// Do returns an error for a body that is no JSON, also for types that decode themselves.
+// Do returns an error for a body that is not JSON, also for types that decode themselves.
 func TestDoRefusesWhatIsNoJSON(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{`maintenance`, `{"a":`, `{"a":1} trailing`, `<html>maintenance</html>`} {

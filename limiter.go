@@ -145,7 +145,7 @@ func adaptLimiter(limiter Limiter) *transport.Limiter {
 // deadline, rate.Limiter returns an error at once that says so only in its text.
 func permitError(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() == nil && strings.Contains(err.Error(), "exceed context deadline") {
-		return fmt.Errorf("no permit before the deadline: %w", errors.Join(err, context.DeadlineExceeded))
+		return fmt.Errorf("no purge permit before the deadline: %w", errors.Join(err, context.DeadlineExceeded))
 	}
 	return err
 }

@@ -28,7 +28,7 @@ import (
 //
 // [section 4.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#46-network-lists
 type NetworkListsService struct {
-	funnel *funnel
+	conn   *conn
 	tasks  *TasksService
 	limits lists.Limits
 }
@@ -147,7 +147,7 @@ const (
 // List returns one page of the lists, without their entries. If an option is invalid, it returns a
 // [*ValidationError].
 func (s *NetworkListsService) List(ctx context.Context, options NetworkListOptions) (*Page[NetworkList], error) {
-	return fetchPage[NetworkList](ctx, s.funnel, options.call())
+	return fetchPage[NetworkList](ctx, s.conn, options.call())
 }
 
 // All returns a sequence of all lists without their entries, from the page of the options to the last page. Each
@@ -155,7 +155,7 @@ func (s *NetworkListsService) List(ctx context.Context, options NetworkListOptio
 // NetworkList. If an announced page cannot be read, the error is a [*IncompleteError]. [TasksService.All] says how
 // the end of the pages, repeated pages, and the parameters of a next_uri are checked.
 func (s *NetworkListsService) All(ctx context.Context, options NetworkListOptions) iter.Seq2[NetworkList, error] {
-	return eachItem[NetworkList](ctx, s.funnel, options.call(), options.MaxPages, 0)
+	return eachItem[NetworkList](ctx, s.conn, options.call(), options.MaxPages, 0)
 }
 
 func (o NetworkListOptions) call() call {
@@ -184,7 +184,7 @@ func (s *NetworkListsService) GetSummary(ctx context.Context, id string) (*Netwo
 }
 
 func (s *NetworkListsService) get(ctx context.Context, id, query string) (*NetworkList, error) {
-	return fetch[NetworkList](ctx, s.funnel, objectCall(listPath, query, id))
+	return fetch[NetworkList](ctx, s.conn, objectCall(listPath, query, id))
 }
 
 // GetByName returns the list with exactly this name, byte for byte, of any type, with its entries. It ignores
@@ -208,9 +208,9 @@ func (s *NetworkListsService) GetByName(ctx context.Context, name string) (*Netw
 			ids = append(ids, list.ID)
 		}
 	}
-	text := strconv.Quote(s.funnel.secrets.Text(name))
+	text := strconv.Quote(s.conn.secrets.Text(name))
 	if len(ids) > 1 {
-		shown := s.funnel.secrets.Text(strings.Join(ids[:min(len(ids), 5)], ", ")) //nolint:mnd // enough to choose one
+		shown := s.conn.secrets.Text(strings.Join(ids[:min(len(ids), 5)], ", ")) //nolint:mnd // enough to choose one
 		several := fmt.Sprintf("webdelivery: %d network lists have the name %s: %s", len(ids), text, shown)
 		return nil, &changeError{errors.New(redact.Line(several)), OutcomeNotApplied}
 	}
@@ -228,7 +228,7 @@ func (s *NetworkListsService) GetByName(ctx context.Context, name string) (*Netw
 
 // Entries returns one page of a list's entries. If a number is below 0, it returns a [*ValidationError].
 func (s *NetworkListsService) Entries(ctx context.Context, id string, options EntryOptions) (*Page[NetworkListEntry], error) {
-	return fetchPage[NetworkListEntry](ctx, s.funnel, options.call(id))
+	return fetchPage[NetworkListEntry](ctx, s.conn, options.call(id))
 }
 
 // AllEntries returns a sequence of all entries of a list, from the page of the options to the last page. Each range
@@ -243,7 +243,7 @@ func (s *NetworkListsService) AllEntries(ctx context.Context, id string, options
 	cl := options.call(id)
 	ahead := 0
 	cl.invalid = cmp.Or(cl.invalid, configure(&ahead, read))
-	return eachItem[NetworkListEntry](ctx, s.funnel, cl, options.MaxPages, ahead)
+	return eachItem[NetworkListEntry](ctx, s.conn, cl, options.MaxPages, ahead)
 }
 
 func (o EntryOptions) call(id string) call {
@@ -258,7 +258,7 @@ func (o EntryOptions) call(id string) call {
 // GetEntry returns one entry by its id. If the entry does not exist, it returns [ErrNotFound]. If the response has no
 // id or another one, it returns [ErrBadReply].
 func (s *NetworkListsService) GetEntry(ctx context.Context, id, entryID string) (*NetworkListEntryInfo, error) {
-	return fetch[NetworkListEntryInfo](ctx, s.funnel, objectCall(entryPath, "", id, entryID))
+	return fetch[NetworkListEntryInfo](ctx, s.conn, objectCall(entryPath, "", id, entryID))
 }
 
 // NetworkListMatch is an entry that covers an address, and its list.
@@ -289,7 +289,7 @@ func (s *NetworkListsService) Find(ctx context.Context, addr netip.Addr) ([]Netw
 		}
 		entries, held, err := s.snapshot(ctx, list.ID)
 		if errors.Is(err, ErrNotFound) {
-			return nil, &IncompleteError{Path: s.funnel.secrets.Text(s.funnel.base.Path(listsPath + "/" + list.ID)), Reason: "the list was deleted meanwhile"}
+			return nil, &IncompleteError{Path: s.conn.secrets.Text(s.conn.base.Path(listsPath + "/" + list.ID)), Reason: "the list was deleted meanwhile"}
 		}
 		if err != nil {
 			return nil, err
@@ -321,7 +321,7 @@ func (s *NetworkListsService) Delete(ctx context.Context, id string) (*Task, err
 // change sends a change without a body. If the response names no task, the task is complete and has no id. ids are the
 // ids that the change is about.
 func (s *NetworkListsService) change(ctx context.Context, cl call, ids ...string) (*Task, error) {
-	r, err := s.funnel.send(ctx, cl)
+	r, err := s.conn.send(ctx, cl)
 	if err != nil {
 		return nil, err
 	}

@@ -30,13 +30,13 @@ type Page[T any] struct {
 }
 
 // fetchPage reads one page: an envelope, an object with tasks, or a bare array (open point 2).
-func fetchPage[T any, P resourceOf[T]](ctx context.Context, f *funnel, cl call) (*Page[T], error) {
+func fetchPage[T any, P resourceOf[T]](ctx context.Context, f *conn, cl call) (*Page[T], error) {
 	page, _, err := readPage[T, P](ctx, f, cl)
 	return page, err
 }
 
 // readPage also returns what the page announces.
-func readPage[T any, P resourceOf[T]](ctx context.Context, f *funnel, cl call) (*Page[T], paging.Page, error) {
+func readPage[T any, P resourceOf[T]](ctx context.Context, f *conn, cl call) (*Page[T], paging.Page, error) {
 	r, err := f.send(ctx, cl)
 	if err != nil {
 		return nil, paging.Page{}, err
@@ -104,7 +104,7 @@ func (b *pageBody[T]) problem(object []byte) string {
 }
 
 // page returns the page, without its items, and what it announces. query is the query of its request.
-func (b *pageBody[T]) page(f *funnel, query string) (*Page[T], paging.Page) {
+func (b *pageBody[T]) page(f *conn, query string) (*Page[T], paging.Page) {
 	items := len(b.Items) + len(b.Tasks)
 	total, count := int64(paging.Unknown), paging.Unknown
 	if b.Total != nil && *b.Total >= int64(items) { // a smaller number cannot be the total
@@ -131,7 +131,7 @@ func (b *pageBody[T]) page(f *funnel, query string) (*Page[T], paging.Page) {
 }
 
 // linkTo resolves an address of a page; nil if the page does not have it.
-func linkTo(f *funnel, field, address string) *paging.Link {
+func linkTo(f *conn, field, address string) *paging.Link {
 	if address == "" {
 		return nil
 	}

@@ -55,7 +55,7 @@ func (e *IncompleteError) Error() string {
 func (e *IncompleteError) outcomeOfWrite() Outcome { return OutcomeNotApplied }
 
 // collectionOf describes how to read a collection, and how many pages to prefetch.
-func collectionOf[T any, P resourceOf[T]](f *funnel, first call, maxPages, ahead int) *paging.Collection[T] {
+func collectionOf[T any, P resourceOf[T]](f *conn, first call, maxPages, ahead int) *paging.Collection[T] {
 	path, _ := cleanPath("path", first.Path) // spelled as resolve does, because a dialect may differ; its errors are those of send
 	read := func(ctx context.Context, query string) ([]T, paging.Page, error) {
 		cl := first
@@ -70,7 +70,7 @@ func collectionOf[T any, P resourceOf[T]](f *funnel, first call, maxPages, ahead
 }
 
 // eachItem returns the items of all pages. It prefetches as many pages as ahead says.
-func eachItem[T any, P resourceOf[T]](ctx context.Context, f *funnel, first call, maxPages, ahead int) iter.Seq2[T, error] {
+func eachItem[T any, P resourceOf[T]](ctx context.Context, f *conn, first call, maxPages, ahead int) iter.Seq2[T, error] {
 	if first.invalid != nil {
 		return failing[T](first.invalid)
 	}

@@ -18,7 +18,7 @@ func TestErrorsOfAddressesAreValidationErrors(t *testing.T) {
 	_, ofBase := NewClient("http://api.example.com", "acme", auth)
 	_, ofID := expand("/tasks/{task_id}", "..")
 	_, ofPath := cleanPath("path", "tasks")
-	_, _, ofAddress := client.funnel.resolve("uri", "https:x")
+	_, _, ofAddress := client.conn.resolve("uri", "https:x")
 	for _, tt := range []struct {
 		err  error
 		want ValidationError

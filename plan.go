@@ -107,7 +107,7 @@ func checkVersion(version int) error {
 	case planVersion:
 		return nil
 	case 0:
-		return invalid("version", "the plan has none; create a plan with NetworkLists.Plan (one that an earlier SDK stored: plan again)")
+		return invalid("version", "the plan has none; create it with NetworkLists.Plan (plan again if an earlier SDK stored it)")
 	}
 	return invalid("version", "the plan has version %d, and this SDK applies version %d; plan again", version, planVersion)
 }
@@ -175,7 +175,7 @@ func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []str
 	if err != nil {
 		return nil, err
 	}
-	listType := s.funnel.secrets.Text(string(list.Type))
+	listType := s.conn.secrets.Text(string(list.Type))
 	if listType == "" { // without it, Plan does not know what it may add
 		return nil, s.unusable("the list %s has no type", id)
 	}
@@ -192,7 +192,7 @@ func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []str
 		changes.Remove = slices.DeleteFunc(changes.Remove, func(i int) bool { return options.Protect(current[i]) })
 	}
 	if n := changes.Size(); n > s.limits.List { // the list may hold a meaning twice
-		return nil, (*Plan)(nil).refused(invalid("desired", "the list would hold %d entries, and %d are the most", n, s.limits.List))
+		return nil, (*Plan)(nil).refused(invalid("desired", "the list would hold %d entries, but at most %d are allowed", n, s.limits.List))
 	}
 	plan := &Plan{
 		Version: planVersion, ListID: id, Type: NetworkListType(listType), Name: list.Name, Add: lists.Texts(changes.Add),
@@ -247,9 +247,9 @@ func (p *Plan) order(c *lists.Changes, l lists.Limits) lists.Order {
 func (s *NetworkListsService) shown(p *Plan) *Plan {
 	shown := *p
 	shown.Remove = slices.Clone(p.Remove)
-	s.funnel.redactAll(&shown.Name)
+	s.conn.redactAll(&shown.Name)
 	for i, e := range shown.Remove {
-		s.funnel.redactAll(&e.ID, &e.URI, &e.Entry, &e.AddedBy)
+		s.conn.redactAll(&e.ID, &e.URI, &e.Entry, &e.AddedBy)
 		shown.Remove[i] = e
 	}
 	return &shown
@@ -286,7 +286,7 @@ func (p *Plan) ready() ([]lists.Entry, error) {
 		return nil, err
 	}
 	if !address.Fits(p.ListID) {
-		return nil, invalid("list_id", "%q is no id of a list; create a plan with NetworkLists.Plan", p.ListID)
+		return nil, invalid("list_id", "%q is not the id of a list; create a plan with NetworkLists.Plan", p.ListID)
 	}
 	if p.Type == "" {
 		return nil, invalid("type", "is empty; create a plan with NetworkLists.Plan")
@@ -310,11 +310,11 @@ func (s *NetworkListsService) changesOf(p *Plan, add, held []lists.Entry) (*list
 				return nil, s.shown(p).refused(invalid("type", "is %s, but the plan was made for a list of type %s", p.Type, other))
 			}
 		}
-		return nil, &changeError{fmt.Errorf("%w: it is not what it was when the plan was made", ErrPlanStale), OutcomeNotApplied}
+		return nil, &changeError{fmt.Errorf("%w: it has changed since the plan was made", ErrPlanStale), OutcomeNotApplied}
 	}
 	changes, misfit := lists.Stored(held, add, readEntries(p.Remove))
 	if misfit == nil && changes.Size() > s.limits.List {
-		misfit = &lists.Misfit{Field: "add", Reason: fmt.Sprintf("the list would hold %d entries, and %d are the most", changes.Size(), s.limits.List)}
+		misfit = &lists.Misfit{Field: "add", Reason: fmt.Sprintf("the list would hold %d entries, but at most %d are allowed", changes.Size(), s.limits.List)}
 	}
 	if misfit != nil {
 		return nil, &PlanError{misfit.Field, misfit.Reason, s.shown(p)}

@@ -82,7 +82,7 @@ func TestPlansThatAreRefused(t *testing.T) {
 		{"a text that is a limit", list[30:], webdelivery.PlanOptions{MaxRemove: "30.0%"}, "", false},
 		{"a share below 0", list, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveShare(-0.1)}, "MaxRemove", true},
 		{"a share above 1", list, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveShare(1.01)}, "MaxRemove", true},
-		{"a share that is no number", list, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveShare(math.NaN())}, "MaxRemove", true},
+		{"a share that is not a number", list, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveShare(math.NaN())}, "MaxRemove", true},
 		{"a number below 0", list, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAtMost(-1)}, "MaxRemove", true},
 		{"a share a little above 1", list, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveShare(1.0000000001)}, "MaxRemove", true},
 		{"a share a little below 0", list, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveShare(-1e-10)}, "MaxRemove", true},
@@ -213,7 +213,7 @@ func TestPlanAggregates(t *testing.T) {
 func TestPlansOfOtherVersions(t *testing.T) {
 	t.Parallel()
 	for stored, says := range map[string]string{
-		`{"list_id":"l","largest":5,"max_remove":0.2,"before":"f"}`: "invalid version: the plan has none; create a plan with NetworkLists.Plan (one that an earlier SDK stored: plan again)",
+		`{"list_id":"l","largest":5,"max_remove":0.2,"before":"f"}`: "invalid version: the plan has none; create it with NetworkLists.Plan (plan again if an earlier SDK stored it)",
 		`{"version":2,"max_remove":{"share":0.2}}`:                  "invalid version: the plan has version 2",
 		`{"version":1,"max_remove":0.2}`:                            "max_remove",
 		`[]`:                                                        "array",

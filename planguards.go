@@ -52,7 +52,7 @@ func (o *PlanOptions) normalize() error {
 	var p problems
 	o.MaxRemove = cmp.Or(o.MaxRemove, RemoveDefault)
 	if _, ok := lists.Removals(string(o.MaxRemove), 0); !ok {
-		p.add("MaxRemove", "%q is neither none, all, default, a share from 0%% to 100%%, nor a number of entries", string(o.MaxRemove))
+		p.add("MaxRemove", "%q is not none, all, default, a share from 0%% to 100%%, or a number of entries", string(o.MaxRemove))
 	}
 	p.addBelow0("MaxAdd", int64(o.MaxAdd))
 	if o.WidestIPv4 < lists.AnyWidth || o.WidestIPv4 > 32 {
@@ -63,7 +63,7 @@ func (o *PlanOptions) normalize() error {
 	}
 	for i, never := range o.Never {
 		if !never.IsValid() {
-			p.add(fmt.Sprintf("Never[%d]", i), "is no valid range; parse it with netip.ParsePrefix")
+			p.add(fmt.Sprintf("Never[%d]", i), "is not a valid range; parse it with netip.ParsePrefix")
 		}
 	}
 	o.MaxAdd = cmp.Or(o.MaxAdd, MaxListEntries)

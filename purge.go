@@ -16,7 +16,7 @@ import (
 // document, [section 4.4].)
 //
 // [section 4.4]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#44-cache-purge-and-transactions
-type PurgeService struct{ funnel *funnel }
+type PurgeService struct{ conn *conn }
 
 // PurgeAction is what a purge does with the objects that it matches.
 type PurgeAction string
@@ -140,7 +140,7 @@ func (s *PurgeService) Submit(ctx context.Context, request PurgeRequest) (*Purge
 	}
 	cl := describe(http.MethodPost, purgePath, "")
 	cl.Encoder = request.body()
-	r, err := s.funnel.send(ctx, cl)
+	r, err := s.conn.send(ctx, cl)
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +214,7 @@ func (r *response) receipt() (*PurgeReceipt, error) {
 		}
 	}
 	if receipt.TransactionID <= 0 && receipt.StatusURI != "" {
-		receipt.TransactionID = r.funnel.transactionAt(receipt.StatusURI)
+		receipt.TransactionID = r.conn.transactionAt(receipt.StatusURI)
 	}
 	if err != nil || receipt.TransactionID <= 0 {
 		return nil, r.noReceipt(receipt, err)
@@ -241,7 +241,7 @@ func (r *response) noReceipt(body *PurgeReceipt, err error) error {
 
 // transactionAt returns the id at the end of a transaction's address, or 0 if the address is not one of a transaction
 // at this service.
-func (f *funnel) transactionAt(address string) int64 {
+func (f *conn) transactionAt(address string) int64 {
 	path, _, err := f.resolve("transaction_status_uri", address)
 	if err != nil {
 		return 0

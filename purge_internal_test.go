@@ -24,11 +24,11 @@ func TestProblemsOfURIs(t *testing.T) {
 		{"exact_literal", "a", "", mode, `"exact_literal" is neither`},
 		{MatchExact, "", "", pattern, "is empty"},
 		{MatchPrefix, "", "v1", pattern, "is empty"},
-		{MatchExact, "a#b", "", pattern, "holds a fragment (#)"},
+		{MatchExact, "a#b", "", pattern, "contains a fragment (#)"},
 		{MatchExact, "a\xff", "", pattern, "is not UTF-8"},
 		{MatchExact, "a", "v1", modifier, "is only valid with PREFIX_LITERAL"},
-		{MatchPrefix, "a", "*v1", modifier, "holds a * that is not its only one at the end"},
-		{MatchPrefix, "a", "v1**", modifier, "holds a * that is not its only one at the end"},
+		{MatchPrefix, "a", "*v1", modifier, "contains a * other than a single one at the end"},
+		{MatchPrefix, "a", "v1**", modifier, "contains a * other than a single one at the end"},
 		{MatchPrefix, "a", "\xff", modifier, "is not UTF-8"},
 
 		// What cannot be seen is in no URI, whatever its mode.
@@ -82,7 +82,7 @@ func TestWhatExactRefuses(t *testing.T) {
 		"/app.css":                          noHost,
 		"https://:443/a":                    noHost,
 		"https:/www.example.com/a":          noHost,
-		"ftp://www.example.com/a":           "has a protocol that no cache serves",
+		"ftp://www.example.com/a":           "has a protocol other than https and http",
 		"https://":                          noHost,
 		"https:///app.css":                  noHost,
 		"https://www.example.com/img/*":     star,
@@ -113,7 +113,7 @@ func TestWhatExactRefuses(t *testing.T) {
 func TestWildcards(t *testing.T) {
 	t.Parallel()
 	const (
-		lastLabel = "holds a * in the last label of its domain, where no property can have one; write the whole domain, as in " +
+		lastLabel = "contains a * in the last label of its domain, where no property can have one; write the whole domain, as in " +
 			"www.example.com/, or a wildcard before a domain, as in *.example.com/"
 		behind = "contains a * after the domain, where it is not a wildcard"
 	)

@@ -248,14 +248,14 @@ func (q *PurgeQueue) PurgeFrom(
 
 // whyLeft returns the error of a caller whose context has ended, with the reason why its purge was not sent, if known.
 func (q *PurgeQueue) whyLeft(ctx context.Context, sent bool) error {
-	if q.service.funnel.gate.Pace.Refusing() {
+	if q.service.conn.gate.Pace.Refusing() {
 		return fmt.Errorf("%w while the service refused purges as too fast", ctx.Err())
 	}
 	if sent {
 		return ctx.Err()
 	}
 	err := fmt.Errorf("%w before the purge was sent", ctx.Err())
-	if l := q.service.funnel.gate.Limiter; l != nil && l.Waiting != nil {
+	if l := q.service.conn.gate.Limiter; l != nil && l.Waiting != nil {
 		if why := l.Waiting(); why != nil {
 			err = fmt.Errorf("%w: %v", err, why) //nolint:errorlint // only ctx has ended this call
 		}
@@ -265,10 +265,10 @@ func (q *PurgeQueue) whyLeft(ctx context.Context, sent bool) error {
 
 // acquire waits for a permit, after the login, as every purge does.
 func (q *PurgeQueue) acquire(ctx context.Context) (batch.Permit, error) {
-	if err := q.service.funnel.transport.LogIn(ctx); err != nil {
+	if err := q.service.conn.transport.LogIn(ctx); err != nil {
 		return nil, err
 	}
-	p, err := q.service.funnel.gate.Acquire(ctx)
+	p, err := q.service.conn.gate.Acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -281,7 +281,7 @@ func (q *PurgeQueue) send(ctx context.Context, permit batch.Permit, uris []batch
 	cl.Encoder = PurgeRequest{q.options.Action, unqueued(uris)}.body()
 	cl.Permit, _ = permit.(*transport.Permit)
 	var receipt *PurgeReceipt
-	r, err := q.service.funnel.send(ctx, cl)
+	r, err := q.service.conn.send(ctx, cl)
 	if err == nil {
 		receipt, err = r.receipt()
 	}
@@ -299,7 +299,7 @@ func (q *PurgeQueue) wait(ctx context.Context, receipt any) error {
 			return nil, err
 		}
 		defer q.polls.Release(1)
-		return q.service.funnel.fetchTransaction(ctx, cl)
+		return q.service.conn.fetchTransaction(ctx, cl)
 	}, nil)
 	return err
 }

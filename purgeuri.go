@@ -25,7 +25,7 @@ func (u PurgeURI) patternProblem() string {
 		return fmt.Sprintf("contains the invisible character %U at byte %d; remove it, or write %s if it belongs to the URI",
 			r, at, url.PathEscape(string(r)))
 	case strings.Contains(u.URIPattern, "#"):
-		return "holds a fragment (#), which no cache ever sees; remove it, or write %23"
+		return "contains a fragment (#), which never reaches a cache; remove it, or write %23"
 	default:
 		return u.wildcardProblem()
 	}
@@ -38,7 +38,7 @@ func (u PurgeURI) wildcardProblem() string {
 	_, domain, after := split(u.URIPattern)
 	switch {
 	case lastLabelIsWild(domain):
-		return "holds a * in the last label of its domain, where no property can have one; write the whole domain, as in " +
+		return "contains a * in the last label of its domain, where no property can have one; write the whole domain, as in " +
 			"www.example.com/, or a wildcard before a domain, as in *.example.com/"
 	case u.doubtful:
 		return u.doubt()
@@ -57,7 +57,7 @@ func (u PurgeURI) doubt() string {
 	protocol, domain, after := split(u.URIPattern)
 	switch {
 	case protocol != "" && !strings.EqualFold(protocol, "https") && !strings.EqualFold(protocol, "http"):
-		return "has a protocol that no cache serves; write https:// or http://"
+		return "has a protocol other than https and http; write https:// or http://"
 	case domain == "" && (after == "" || strings.ContainsRune("/?:", rune(after[0]))), strings.HasPrefix(after, ":/"):
 		return "has no host; write one, as in https://www.example.com/"
 	case u.MatchMode == MatchPrefix:
@@ -113,7 +113,7 @@ func (u PurgeURI) modifierProblem() string {
 	case !utf8.ValidString(u.CacheKeyModifierRegex):
 		return "is not UTF-8, so JSON cannot carry it"
 	case strings.Contains(strings.TrimSuffix(u.CacheKeyModifierRegex, "*"), "*"):
-		return "holds a * that is not its only one at the end; write a plain string, or one that ends in a single *"
+		return "contains a * other than a single one at the end; write a plain string, or one that ends in *"
 	default:
 		return ""
 	}

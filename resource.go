@@ -42,7 +42,7 @@ func (r *response) decodeResource(value resource) error {
 }
 
 // fetch sends a call and reads the response into a new resource.
-func fetch[T any, P resourceOf[T]](ctx context.Context, f *funnel, cl call) (*T, error) {
+func fetch[T any, P resourceOf[T]](ctx context.Context, f *conn, cl call) (*T, error) {
 	r, err := f.send(ctx, cl)
 	if err != nil {
 		return nil, err

@@ -137,15 +137,15 @@ func TestScanErrors(t *testing.T) {
 		{"exponent into an integer", scanOne[int64], "1e3", "invalid syntax"},
 		{"float overflow", scanOne[float64], "1e400", "out of range"},
 		{"float32 overflow", scanOne[float32], "1e39", "out of range"},
-		{"text into a number", scanOne[int], `"many"`, "no number"},
+		{"text into a number", scanOne[int], `"many"`, "not a number"},
 		{"number into a time", scanOne[time.Time], "1700000000", "timestamp"},
 		{"text that is no time", scanOne[time.Time], `"yesterday"`, "timestamp"},
 		{"text that is no address", scanOne[netip.Addr], `"192.0.2.256"`, "IP address"},
 		{"text that is no prefix", scanOne[netip.Prefix], `"192.0.2.1"`, "ParsePrefix"},
-		{"text into a bool", scanOne[bool], `"maybe"`, "is no bool"},
-		{"a letter into a bool", scanOne[bool], `"t"`, "is no bool"},
-		{"a digit into a bool", scanOne[bool], `"1"`, "is no bool"},
-		{"a number into a bool", scanOne[bool], `1`, "is no bool"},
+		{"text into a bool", scanOne[bool], `"maybe"`, "is not a bool"},
+		{"a letter into a bool", scanOne[bool], `"t"`, "is not a bool"},
+		{"a digit into a bool", scanOne[bool], `"1"`, "is not a bool"},
+		{"a number into a bool", scanOne[bool], `1`, "is not a bool"},
 		{"text into a json.Number", scanOne[json.Number], `"1"`, "number"},
 		{"null into a string", scanOne[string], "null", "null"},
 		{"null into an integer", scanOne[int], "null", "null"},
@@ -202,9 +202,9 @@ func TestScanRefuses(t *testing.T) {
 		_, err = scanned[strange](f, []string{"a"}, "[1]")
 		require.ErrorContains(f, err, "chan int")
 		_, err = scanned[untagged](f, []string{"a"}, "[1]")
-		require.ErrorContains(f, err, "no struct with stats tags")
+		require.ErrorContains(f, err, "not a struct with stats tags")
 		_, err = scanned[int](f, []string{"a"}, "[1]")
-		require.ErrorContains(f, err, "no struct with stats tags")
+		require.ErrorContains(f, err, "not a struct with stats tags")
 	})
 }
 

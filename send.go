@@ -75,8 +75,8 @@ func describe(method, path, query string) call {
 	return call{Request: r, limited: limited}
 }
 
-// funnel is the path of every call. Services hold the funnel, not the Client.
-type funnel struct {
+// conn is the path of every call. Services hold the conn, not the Client.
+type conn struct {
 	base      *address.Base
 	transport *transport.Transport
 	secrets   *transport.Secrets
@@ -90,12 +90,12 @@ type funnel struct {
 type response struct {
 	*transport.Response
 
-	funnel *funnel
-	id     string // requested id, see call
+	conn *conn
+	id   string // requested id, see call
 }
 
 // send sends a call and returns its response.
-func (f *funnel) send(ctx context.Context, cl call) (response, error) {
+func (f *conn) send(ctx context.Context, cl call) (response, error) {
 	if cl.invalid != nil {
 		return response{}, cl.invalid
 	}
@@ -116,21 +116,21 @@ func (f *funnel) send(ctx context.Context, cl call) (response, error) {
 
 // resolve returns the path and query below the base of an address from the service or from a caller of Do. If the
 // address leads elsewhere, it returns a *ValidationError.
-func (f *funnel) resolve(field, address string) (path, query string, err error) {
+func (f *conn) resolve(field, address string) (path, query string, err error) {
 	path, query, err = f.base.Resolve(field, address)
 	return path, query, asValidation(err)
 }
 
 // resolveSent resolves an address from the service. If the address holds a secret, the error does not show it,
 // because it might show a piece of the secret.
-func (f *funnel) resolveSent(field, address string) (path, query string, err error) {
+func (f *conn) resolveSent(field, address string) (path, query string, err error) {
 	path, query, err = f.resolve(field, address)
 	switch {
 	case err == nil:
 	case len(address) > redact.Most:
-		err = invalid(field, "leads astray, and is longer than an address can be")
+		err = invalid(field, "points outside the base URL, and is too long to show")
 	case f.secrets.Text(address) != address:
-		err = invalid(field, "leads astray, with a credential in it")
+		err = invalid(field, "points outside the base URL, with a credential in it")
 	}
 	return path, query, err
 }
@@ -140,7 +140,7 @@ var loginHeaders = []string{"Content-Type", "Date", "Location", "Retry-After"}
 
 // newError turns what came of a call into its error. cause is what failed besides the status, or nil. Every text of the
 // service or a transport loses the client's secrets here.
-func (f *funnel) newError(r *transport.Response, cause error) *Error {
+func (f *conn) newError(r *transport.Response, cause error) *Error {
 	e := &Error{
 		StatusCode: r.Status, Code: r.Code, Method: r.Request.Method, Host: f.base.Host(), Path: f.secrets.Text(f.base.Path(r.Request.Path)),
 		Header: f.secrets.Header(r.Header), Attempts: r.Attempts, announced: r.Announced, outcome: r.Outcome, tooFast: r.TooFast, authFailed: r.Unauthorized,
@@ -171,7 +171,7 @@ func (f *funnel) newError(r *transport.Response, cause error) *Error {
 }
 
 // redactAll removes the client's secrets from texts that become a part of an error.
-func (f *funnel) redactAll(texts ...*string) {
+func (f *conn) redactAll(texts ...*string) {
 	for _, text := range texts {
 		*text = f.secrets.Text(*text)
 	}

@@ -21,7 +21,7 @@ import (
 // [section 4.5].)
 //
 // [section 4.5]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#45-sessions
-type SessionsService struct{ funnel *funnel }
+type SessionsService struct{ conn *conn }
 
 // Session is a session of the service. Its ID is a credential: whoever has it can act as the user. A Session that is
 // printed, logged or encoded as JSON or XML does not show its ID. (Service document, [section 5].)
@@ -38,7 +38,7 @@ type Session struct {
 // session id, it returns [ErrBadReply]. With [SessionToken], the client cannot log in: Create returns an [*Error] and
 // sends nothing. (Open point 5.)
 func (s *SessionsService) Create(ctx context.Context) (*Session, error) {
-	r, err := s.funnel.send(ctx, describe(http.MethodPost, sessionsPath, ""))
+	r, err := s.conn.send(ctx, describe(http.MethodPost, sessionsPath, ""))
 	if err != nil {
 		return nil, err
 	}

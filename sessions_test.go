@@ -149,7 +149,7 @@ func TestSessionNeverShowsItsID(t *testing.T) {
 			for _, secret := range []string{session.ID, session.ID[:6], hex.EncodeToString([]byte(session.ID))} {
 				assert.NotContains(t, strings.ToLower(shown), secret)
 			}
-			if name != "as a key" { // such a map is no JSON; all other forms show [redacted]
+			if name != "as a key" { // such a map is not JSON; all other forms show [redacted]
 				assert.Contains(t, shown, "redacted")
 			}
 		})

@@ -31,13 +31,13 @@ const (
 // assumes it of additions), so a text with two ids is two entries. An id with two texts is no id.
 func (s *NetworkListsService) snapshot(ctx context.Context, id string) (entries []NetworkListEntry, held []lists.Entry, err error) {
 	cl := EntryOptions{Count: pageOfEntries}.call(id)
-	for e, err := range eachItem[NetworkListEntry](ctx, s.funnel, cl, 0, bulkConcurrency) {
+	for e, err := range eachItem[NetworkListEntry](ctx, s.conn, cl, 0, bulkConcurrency) {
 		if err != nil {
 			return nil, nil, err
 		}
 		entries = append(entries, e)
 	}
-	secrets, seen := s.funnel.secrets, make(map[string]int, len(entries))
+	secrets, seen := s.conn.secrets, make(map[string]int, len(entries))
 	for i, e := range entries {
 		at, twice := seen[e.ID]
 		switch {
@@ -45,7 +45,7 @@ func (s *NetworkListsService) snapshot(ctx context.Context, id string) (entries 
 			return nil, nil, s.unusable("the entry %q has no id of its own", secrets.Excerpt([]byte(e.Entry), maxShown))
 		case twice:
 			reason := fmt.Sprintf("the list changed while it was read: the entry %s comes twice", redact.Line(secrets.Text(e.Entry)))
-			return nil, nil, &IncompleteError{Path: secrets.Text(s.funnel.base.Path(cl.Path)), Page: (i + pageOfEntries - 1) / pageOfEntries, Reason: reason}
+			return nil, nil, &IncompleteError{Path: secrets.Text(s.conn.base.Path(cl.Path)), Page: (i + pageOfEntries - 1) / pageOfEntries, Reason: reason}
 		}
 		seen[e.ID] = i
 	}
@@ -54,5 +54,5 @@ func (s *NetworkListsService) snapshot(ctx context.Context, id string) (entries 
 
 // unusable returns the error for a list that cannot be used. Nothing was changed.
 func (s *NetworkListsService) unusable(format string, args ...any) error {
-	return &changeError{fmt.Errorf("%w: %s", ErrBadReply, s.funnel.secrets.Text(fmt.Sprintf(format, args...))), OutcomeNotApplied}
+	return &changeError{fmt.Errorf("%w: %s", ErrBadReply, s.conn.secrets.Text(fmt.Sprintf(format, args...))), OutcomeNotApplied}
 }

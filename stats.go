@@ -18,7 +18,7 @@ import (
 //
 // [section 4.3]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#43-security-statistics-endpoints
 type StatsService struct {
-	funnel *funnel
+	conn *conn
 
 	// Events reads raw events. The service keeps those of the previous three days and of today: section 6.
 	Events *StatsFamily[EventsQuery]
@@ -56,10 +56,10 @@ const (
 	ShapingByRequestPath       ShapingCategory = "requestpath"       // by path that was requested
 )
 
-func newStatsService(f *funnel) *StatsService {
+func newStatsService(f *conn) *StatsService {
 	return &StatsService{
-		funnel:               f,
-		Events:               &StatsFamily[EventsQuery]{funnel: f, rules: eventsRules},
+		conn:                 f,
+		Events:               &StatsFamily[EventsQuery]{conn: f, rules: eventsRules},
 		WAFTrends:            aggregated[TrendsQuery](f, wafTrendsRules),
 		RequestTrends:        aggregated[TrendsQuery](f, requestTrendsRules),
 		TrafficShapingTrends: aggregated[TrendsQuery](f, shapingTrendsRules),
@@ -70,11 +70,11 @@ func newStatsService(f *funnel) *StatsService {
 // the constants, every call of the family returns a [*ValidationError].
 func (s *StatsService) WAFTopK(category WAFCategory) *AggregatedFamily[WAFTopKQuery] {
 	dimension, known := wafCategories[category]
-	family := aggregated[WAFTopKQuery](s.funnel, statsRules{
+	family := aggregated[WAFTopKQuery](s.conn, statsRules{
 		path: "/stats/security/waf/topk/" + string(category), noLimit: true, aggregated: true, top: WAFTopKRows, dimension: dimension,
 	})
 	if !known {
-		family.refused = invalid("category", "%q is not one of the WAF top-K", string(category))
+		family.refused = invalid("category", "%q is not a category of WAF top-K", string(category))
 	}
 	return family
 }
@@ -83,11 +83,11 @@ func (s *StatsService) WAFTopK(category WAFCategory) *AggregatedFamily[WAFTopKQu
 // behaves like WAFTopK.
 func (s *StatsService) TrafficShapingTopK(category ShapingCategory) *AggregatedFamily[ShapingTopKQuery] {
 	dimension, known := shapingCategories[category]
-	family := aggregated[ShapingTopKQuery](s.funnel, statsRules{
+	family := aggregated[ShapingTopKQuery](s.conn, statsRules{
 		path: "/stats/security/trafficshaping/topk/" + string(category), aggregated: true, top: TrafficShapingTopKRows, dimension: dimension,
 	})
 	if !known {
-		family.refused = invalid("category", "%q is not one of the traffic shaping top-K", string(category))
+		family.refused = invalid("category", "%q is not a category of traffic shaping top-K", string(category))
 	}
 	return family
 }
@@ -95,7 +95,7 @@ func (s *StatsService) TrafficShapingTopK(category ShapingCategory) *AggregatedF
 // StatsFamily reads one family of statistics. Its query Q has only the parameters that the family takes. It is part
 // of a [StatsService], and safe for concurrent use.
 type StatsFamily[Q StatsQuery] struct {
-	funnel  *funnel
+	conn    *conn
 	rules   statsRules
 	refused error // the category is unknown
 }
@@ -105,8 +105,8 @@ type AggregatedFamily[Q StatsQuery] struct {
 	StatsFamily[Q] // methods of every family
 }
 
-func aggregated[Q StatsQuery](f *funnel, rules statsRules) *AggregatedFamily[Q] {
-	return &AggregatedFamily[Q]{StatsFamily[Q]{funnel: f, rules: rules}}
+func aggregated[Q StatsQuery](f *conn, rules statsRules) *AggregatedFamily[Q] {
+	return &AggregatedFamily[Q]{StatsFamily[Q]{conn: f, rules: rules}}
 }
 
 // Result is a whole response in compact form. Any number of goroutines may read it. [Result.Truncated] reports
@@ -199,7 +199,7 @@ func (f *StatsFamily[Q]) whole(ctx context.Context, parameters string, kept *kep
 		in.ReadAll(rows)
 		return in.EnvelopeCode(), in.Err()
 	}
-	r, err := f.funnel.send(ctx, cl)
+	r, err := f.conn.send(ctx, cl)
 	if err != nil {
 		return nil, err
 	}
@@ -217,7 +217,7 @@ func (f *StatsFamily[Q]) whole(ctx context.Context, parameters string, kept *kep
 
 func (f *StatsFamily[Q]) reading() rowjson.Config {
 	return rowjson.Config{
-		Limit: rowjson.Limit{Bytes: f.funnel.maxBody, Err: ErrResponseTooLarge}, Redactor: f.funnel.secrets,
+		Limit: rowjson.Limit{Bytes: f.conn.maxBody, Err: ErrResponseTooLarge}, Redactor: f.conn.secrets,
 	}
 }
 
@@ -291,7 +291,7 @@ func (f *StatsFamily[Q]) stream(ctx context.Context, parameters string, limit in
 		found = in.Next()
 		return in.EnvelopeCode(), in.Err()
 	}
-	r, err := f.funnel.send(ctx, cl)
+	r, err := f.conn.send(ctx, cl)
 	if err != nil {
 		return err
 	}
@@ -309,8 +309,8 @@ func (f *StatsFamily[Q]) stream(ctx context.Context, parameters string, limit in
 	case in.EnvelopeCode() >= http.StatusBadRequest:
 		var words string
 		r.Code, words = in.Envelope()
-		e := r.funnel.newError(r.Response, nil)
-		e.Description = r.funnel.secrets.Text(cmp.Or(words, http.StatusText(r.Code)))
+		e := r.conn.newError(r.Response, nil)
+		e.Description = r.conn.secrets.Text(cmp.Or(words, http.StatusText(r.Code)))
 		return e
 	case in.Err() != nil:
 		return r.broken(in.Err())
@@ -334,7 +334,7 @@ func (f *StatsFamily[Q]) complete(in *rowjson.Reader, limit int64, all bool) err
 
 func (f *StatsFamily[Q]) warn(ctx context.Context, warnings []string) {
 	for _, warning := range warnings {
-		f.funnel.transport.Warn(ctx, getCall(f.rules.path+"/data", "").Request, "webdelivery: beyond retention", warning)
+		f.conn.transport.Warn(ctx, getCall(f.rules.path+"/data", "").Request, "webdelivery: beyond retention", warning)
 	}
 }
 
@@ -345,7 +345,7 @@ func (f *StatsFamily[Q]) parameters(p *statsParams) (string, error) {
 	if err := f.rules.prepare(p); err != nil {
 		return "", err
 	}
-	return p.encode(f.funnel.dialect.StartTimeParam)
+	return p.encode(f.conn.dialect.StartTimeParam)
 }
 
 // Head returns the headers of the family's base path, without cookies and other credentials. It sends the parameters of
@@ -356,9 +356,9 @@ func (f *StatsFamily[Q]) Head(ctx context.Context, query Q) (http.Header, error)
 	if err != nil {
 		return nil, err
 	}
-	r, err := f.funnel.send(ctx, describe(http.MethodHead, f.rules.path, parameters))
+	r, err := f.conn.send(ctx, describe(http.MethodHead, f.rules.path, parameters))
 	if err != nil {
 		return nil, err
 	}
-	return f.funnel.secrets.Header(r.Header), nil
+	return f.conn.secrets.Header(r.Header), nil
 }

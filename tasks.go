@@ -14,7 +14,7 @@ import (
 // (Service document, [section 4.1].)
 //
 // [section 4.1]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#41-tasks
-type TasksService struct{ funnel *funnel }
+type TasksService struct{ conn *conn }
 
 // Task is the record of a long-running operation. If the service omits a member, its field has the zero value. Times
 // are in UTC. (Service document, [section 2.1].)
@@ -81,7 +81,7 @@ type TaskListOptions struct {
 // If the task does not exist, Get returns [ErrNotFound]. If id is empty, it returns a [*ValidationError]. If the
 // response has no id or another one, it returns [ErrBadReply].
 func (s *TasksService) Get(ctx context.Context, id string) (*Task, error) {
-	return fetch[Task](ctx, s.funnel, s.taskCall(id))
+	return fetch[Task](ctx, s.conn, s.taskCall(id))
 }
 
 // List returns one page of tasks. Page.HasMore is also true if the response does not say whether more pages exist,
@@ -90,7 +90,7 @@ func (s *TasksService) Get(ctx context.Context, id string) (*Task, error) {
 // If a number is below 0, or Since is outside the years 1 to 9999, List returns a [*ValidationError]. If the service
 // rejects the parameters, it returns [ErrBadRequest]. If the response is not a page, it returns [ErrBadReply].
 func (s *TasksService) List(ctx context.Context, options TaskListOptions) (*Page[Task], error) {
-	return fetchPage[Task](ctx, s.funnel, s.listCall(options))
+	return fetchPage[Task](ctx, s.conn, s.listCall(options))
 }
 
 // All returns a sequence of all tasks, from the page of the options to the last page. It reads one page at a time.
@@ -121,7 +121,7 @@ func (s *TasksService) List(ctx context.Context, options TaskListOptions) (*Page
 // that case, set Count above the number of tasks. After a page of fewer than Count tasks, All takes a 400 or 404 as the
 // end.
 func (s *TasksService) All(ctx context.Context, options TaskListOptions) iter.Seq2[Task, error] {
-	return eachItem[Task](ctx, s.funnel, s.listCall(options), options.MaxPages, 0)
+	return eachItem[Task](ctx, s.conn, s.listCall(options), options.MaxPages, 0)
 }
 
 func (s *TasksService) listCall(options TaskListOptions) call {
@@ -129,7 +129,7 @@ func (s *TasksService) listCall(options TaskListOptions) call {
 	checkPaging(&p, options.Page, options.Count, options.MaxPages)
 	options.Since = options.Since.UTC()
 	checkYear(&p, "since", options.Since)
-	return pagedCall(&p, s.funnel.dialect.TasksPrefix+"/tasks", options)
+	return pagedCall(&p, s.conn.dialect.TasksPrefix+"/tasks", options)
 }
 
 // Wait polls a task until it has ended, and returns it. The first poll comes at once, the others at growing intervals
@@ -159,7 +159,7 @@ func (s *TasksService) Wait(ctx context.Context, id string, options ...WaitOptio
 	}
 	var task *Task
 	err := poll(ctx, "task", id, false, options, func(ctx context.Context) (Progress, error) {
-		read, err := fetch[Task](ctx, s.funnel, cl)
+		read, err := fetch[Task](ctx, s.conn, cl)
 		if err != nil {
 			return Progress{}, err
 		}
@@ -178,12 +178,12 @@ func (s *TasksService) Wait(ctx context.Context, id string, options ...WaitOptio
 
 // taskCall describes the call that reads a task by its id.
 func (s *TasksService) taskCall(id string) call {
-	return objectCall(s.funnel.dialect.TasksPrefix+"/tasks/{task_id}", "", id)
+	return objectCall(s.conn.dialect.TasksPrefix+"/tasks/{task_id}", "", id)
 }
 
 // progress returns what a poll has shown of a task.
 func (s *TasksService) progress(t *Task) Progress {
-	return Progress{Status: s.funnel.secrets.Text(t.Status), Percent: t.Progress, Complete: t.ended()}
+	return Progress{Status: s.conn.secrets.Text(t.Status), Percent: t.Progress, Complete: t.ended()}
 }
 
 // TaskError means that a task ended with an error condition, although all calls succeeded. The task may have made a
@@ -213,6 +213,6 @@ func (s *TasksService) failed(t *Task) *TaskError {
 	for i := range t.ErrorInfo.Details {
 		texts = append(texts, &t.ErrorInfo.Details[i].Message)
 	}
-	s.funnel.redactAll(texts...)
+	s.conn.redactAll(texts...)
 	return &TaskError{t}
 }

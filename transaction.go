@@ -43,7 +43,7 @@ func (t *Transaction) endedBadly() bool {
 	})
 }
 
-func (f *funnel) fetchTransaction(ctx context.Context, cl call) (*Transaction, error) {
+func (f *conn) fetchTransaction(ctx context.Context, cl call) (*Transaction, error) {
 	r, err := f.send(ctx, cl)
 	if err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func epoch(seconds wire.Int) time.Time {
 // Status reads the state of a purge once. A transaction that ended badly is no error here. If the id is not above 0,
 // Status returns a [*ValidationError].
 func (s *PurgeService) Status(ctx context.Context, transactionID int64) (*Transaction, error) {
-	return s.funnel.fetchTransaction(ctx, transactionCall(transactionID))
+	return s.conn.fetchTransaction(ctx, transactionCall(transactionID))
 }
 
 func transactionCall(id int64) call {
@@ -112,7 +112,7 @@ func transactionCall(id int64) call {
 //
 // [section 3]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#3-states-and-transitions
 func (s *PurgeService) Wait(ctx context.Context, transactionID int64, options ...WaitOption) (*Transaction, error) {
-	tx, err := s.wait(ctx, transactionID, false, s.funnel.fetchTransaction, options)
+	tx, err := s.wait(ctx, transactionID, false, s.conn.fetchTransaction, options)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func (s *PurgeService) SubmitAndWait(ctx context.Context, request PurgeRequest, 
 	if err != nil {
 		return nil, err
 	}
-	return s.wait(ctx, receipt.TransactionID, true, s.funnel.fetchTransaction, options)
+	return s.wait(ctx, receipt.TransactionID, true, s.conn.fetchTransaction, options)
 }
 
 // wait reads the transaction with read. With an error, it also returns the last state. If known is true, the
@@ -148,10 +148,10 @@ func (s *PurgeService) wait(ctx context.Context, id int64, known bool, read func
 			return Progress{}, err
 		}
 		tx = now
-		return Progress{Status: s.funnel.secrets.Text(tx.Status), Percent: tx.PercentReceived, Complete: !tx.Pending()}, nil
+		return Progress{Status: s.conn.secrets.Text(tx.Status), Percent: tx.PercentReceived, Complete: !tx.Pending()}, nil
 	})
 	if err == nil && tx.endedBadly() {
-		s.funnel.redactAll(&tx.Description, &tx.Status, &tx.StatusDescription) // they become part of an error
+		s.conn.redactAll(&tx.Description, &tx.Status, &tx.StatusDescription) // they become part of an error
 		err = &TransactionError{tx}
 	}
 	return tx, err

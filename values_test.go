@@ -33,9 +33,9 @@ func TestScanRefusesBeforeItAsks(t *testing.T) {
 		rows := f.client.Stats.Events.All(f.Context(), aDay)
 		const unexported = ": it is not exported, or in an embedded pointer; embed the struct by value"
 		for want, err := range map[string]error{
-			"int is no struct with stats tags":                                    scanError[int](rows),
-			"webdelivery_test.untagged is no struct with stats tags":              scanError[untagged](rows),
-			"*webdelivery_test.strange is no struct with stats tags":              scanError[*strange](rows),
+			"int is not a struct with stats tags":                                 scanError[int](rows),
+			"webdelivery_test.untagged is not a struct with stats tags":           scanError[untagged](rows),
+			"*webdelivery_test.strange is not a struct with stats tags":           scanError[*strange](rows),
 			"cannot set field a of webdelivery_test.hidden" + unexported:          scanError[hidden](rows),
 			"cannot set field A of webdelivery_test.embedded" + unexported:        scanError[embedded](rows),
 			"cannot read into field A of webdelivery_test.strange, a map[int]int": scanError[strange](rows),

@@ -102,7 +102,7 @@ func (g *taskGroup) names(pending []int) string {
 
 // Read polls a task.
 func (g *taskGroup) Read(ctx context.Context, i int) (*Task, error) {
-	return fetch[Task](ctx, g.funnel, g.calls[i])
+	return fetch[Task](ctx, g.conn, g.calls[i])
 }
 
 // Report reports the poll of a task.
@@ -141,7 +141,7 @@ func (g *taskGroup) List(ctx context.Context, last []*Task, pending []int, most 
 		return nil, 0
 	}
 	shown = map[int]*Task{}
-	for items := range collectionOf[listedTask](g.funnel, cl, most, 0).All(ctx) { //nolint:errcheck // an error ends it
+	for items := range collectionOf[listedTask](g.conn, cl, most, 0).All(ctx) { //nolint:errcheck // an error ends it
 		requests++
 		for n := range items {
 			for _, i := range at[items[n].ID] {

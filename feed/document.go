@@ -85,7 +85,7 @@ func (d *document) csv(ctx context.Context) error {
 		}
 		d.line, _ = table.FieldPos(0)
 		if column < 1 || column > len(row) {
-			return fmt.Errorf("there is no column %s; name another", d.Column)
+			return fmt.Errorf("the table has no column %s; name another", d.Column)
 		}
 		if err := d.add(strings.TrimSpace(row[column-1])); err != nil {
 			return err
@@ -127,7 +127,7 @@ func (d *document) json(ctx context.Context) error {
 		}
 		entry, ok := element.(string)
 		if !ok {
-			return fmt.Errorf("the value that ends here is no string, and no object whose member %q is a string: set the field", member)
+			return fmt.Errorf("the value that ends here is neither a string nor an object whose member %q is a string: set the field", member)
 		}
 		if err := d.add(entry); err != nil {
 			return err

@@ -61,7 +61,7 @@ func (r *Reader) Read(ctx context.Context, feeds ...string) error {
 		case !strings.Contains(feed, "://"): // any scheme means an address: it may hold keys, which an error about a file would print
 			err = r.readFile(ctx, feed)
 		case err != nil: // err quotes the address, which may hold a password
-			err = fmt.Errorf("feed %d: its address does not parse; check it", i+1)
+			err = fmt.Errorf("feed %d: its address cannot be parsed; check it", i+1)
 		default:
 			err = r.download(request)
 		}
@@ -93,7 +93,7 @@ func (r *Reader) download(request *http.Request) error {
 	if err != nil {
 		err = errors.Unwrap(err) // without the address at its beginning
 		if strings.Contains(err.Error(), "Location header") {
-			err = errors.New("it redirects to an address that does not parse") // err would quote that
+			err = errors.New("it redirects to an address that cannot be parsed") // err would quote that
 		}
 		return fmt.Errorf("%s: %w", name, err)
 	}

@@ -85,9 +85,9 @@ func TestBrokenFeeds(t *testing.T) {
 		{"too long", "plain", "", strings.Repeat("192.0.2.1\n", MaxSize/10+1), "f: is longer than 16777216 bytes; split it"},
 		{"no column", "csv", "", ",ip\nb,192.0.2.1\n", "f:1: a table needs the name or"},
 		{"only a header", "csv", "ip", "why,ip\n", "f:1: the feed ends without an entry"},
-		{"no such column name", "csv", "ip", "# a\nwhy,what\nb,192.0.2.1\n", "f:3: there is no column ip"},
-		{"no such column", "csv", "3", "a,b\n", "f:1: there is no column 3"},
-		{"columns begin with 1", "csv", "0", "a,b\n", "f:1: there is no column 0"},
+		{"no such column name", "csv", "ip", "# a\nwhy,what\nb,192.0.2.1\n", "f:3: the table has no column ip"},
+		{"no such column", "csv", "3", "a,b\n", "f:1: the table has no column 3"},
+		{"columns begin with 1", "csv", "0", "a,b\n", "f:1: the table has no column 0"},
 		{"rows of several lengths", "csv", "1", "192.0.2.1,b\n192.0.2.2\n", "f:2: wrong number of fields"},
 		{"a quote that does not end", "csv", "1", "192.0.2.1\n\"192", "f:2: extraneous or missing \" in quoted-field"},
 		{"a header that does not end", "csv", "ip", "\"ip\n192.0.2.1\n", "f:1: the feed ends without an entry"},
@@ -97,10 +97,10 @@ func TestBrokenFeeds(t *testing.T) {
 		{"cut where nothing is read", "json", "ip", "{\"ip\": [\"192.0.2.1\"],\n\"of\": [1,\n2", "f:3: unexpected end of JSON input"},
 		{"two values", "json", "", "[\"192.0.2.1\"]\n[]", "f:2: invalid character '[' after top-level value"},
 		{"no entry", "json", "", "[]", "f:1: the feed ends without an entry"},
-		{"no string", "json", "", "[\"192.0.2.1\",\nnull]", `f:2: the value that ends here is no string, and no object`},
-		{"no number", "json", "", "[1e999]", `f:1: the value that ends here is no string, and no object`},
-		{"member missing", "json", "ip", "[{\"ip\": \"192.0.2.1\"},\n{\"of\": 1}]", `f:2: the value that ends here is no string, and no object whose member "ip" is a string`},
-		{"objects without a field", "json", "", "[\n{\"ip\": \"192.0.2.1\"}]", "f:2: the value that ends here is no string, and no object whose member"},
+		{"no string", "json", "", "[\"192.0.2.1\",\nnull]", `f:2: the value that ends here is neither a string nor an object`},
+		{"no number", "json", "", "[1e999]", `f:1: the value that ends here is neither a string nor an object`},
+		{"member missing", "json", "ip", "[{\"ip\": \"192.0.2.1\"},\n{\"of\": 1}]", `f:2: the value that ends here is neither a string nor an object whose member "ip" is a string`},
+		{"objects without a field", "json", "", "[\n{\"ip\": \"192.0.2.1\"}]", "f:2: the value that ends here is neither a string nor an object whose member"},
 		{"string in place of an array", "json", "ip", `{"ip": "192.0.2.1"}`, `f:1: there is no array, or no member "ip"`},
 		{"no such array", "json", "a.ip", `{"b": [{"ip": "192.0.2.1"}]}`, `f:1: there is no array, or no member "a"`},
 		{"no member at all", "json", "ip", "{}", `f:1: there is no array`},
@@ -224,7 +224,7 @@ func TestDownload(t *testing.T) {
 		"/cut":       ": unexpected EOF",
 		"/rude":      ": the response is 404 Not Found",
 		"/%1b[2J":    ": the response is 404 Not Found",
-		"/astray":    ": it redirects to an address that does not parse",
+		"/astray":    ": it redirects to an address that cannot be parsed",
 	} {
 		err := new(Reader).Read(t.Context(), strings.Replace(server.URL, "://", "://user:secret@", 1)+path+"?key=secret")
 		require.EqualError(t, err, server.URL+path+want)
@@ -239,10 +239,10 @@ func TestAddressesKeepTheirSecrets(t *testing.T) {
 	require.NoError(t, good.Read(t.Context(), strings.Replace(server.URL, "http", "HTTP", 1)+"/json?key=secret"))
 	assert.Equal(t, []string{server.URL + "/json:1"}, good.Places)
 	for address, want := range map[string]string{
-		"http://user:secret@127.0.0.1/%zz?key=secret":   "feed 2: its address does not parse; check it",
-		"http://127.0.0.1:abc/list?key=secret":          "feed 2: its address does not parse; check it",
-		"http://user:sec/ret@127.0.0.1/":                "feed 2: its address does not parse; check it",
-		"\nhttps://user:secret@127.0.0.1/":              "feed 2: its address does not parse; check it",
+		"http://user:secret@127.0.0.1/%zz?key=secret":   "feed 2: its address cannot be parsed; check it",
+		"http://127.0.0.1:abc/list?key=secret":          "feed 2: its address cannot be parsed; check it",
+		"http://user:sec/ret@127.0.0.1/":                "feed 2: its address cannot be parsed; check it",
+		"\nhttps://user:secret@127.0.0.1/":              "feed 2: its address cannot be parsed; check it",
 		"ftp://user:secret@127.0.0.1/list?key=secret":   `ftp://127.0.0.1/list: unsupported protocol scheme "ftp"`,
 		"HTTPS://user:secret@/list?key=secret#secret":   "https:///list: http: no Host in request URL",
 		"Http" + server.URL[4:] + "/absent?key=secret#": server.URL + "/absent: the response is 404 Not Found",

@@ -305,7 +305,7 @@ func countRows(t *testing.T, s *cutServer) (n int, err error) {
 	return n, nil
 }
 
-// A body that is complete by HTTP is what the service meant to send. If it is no JSON, a retry would get the same body,
+// A body that is complete by HTTP is what the service meant to send. If it is not JSON, a retry would get the same body,
 // so there is none. The same holds for a body that only the end of the connection ends: nobody can tell if it was cut.
 func TestBadBodiesThatAreNotCut(t *testing.T) {
 	t.Parallel()

@@ -112,7 +112,7 @@ func TestFieldsOfEmbeddedStructs(t *testing.T) {
 		require.ErrorContains(t, err, "cannot set field Name")
 	}
 	_, err := fields.Target(new(struct{ *left }))
-	require.ErrorContains(t, err, "no struct with json tags")
+	require.ErrorContains(t, err, "not a struct with json tags")
 }
 
 // An embedded struct with a tag is one value, and its own fields are left alone.

@@ -95,5 +95,5 @@ func nameIn(item json.RawMessage) (string, error) {
 		!bool(object.EntriesURI || object.List || object.Deprecated) && !strings.Contains(object.URI, "/config/networklists/") {
 		return object.Name, nil
 	}
-	return "", fmt.Errorf("%s is no name", wire.Clip(item))
+	return "", fmt.Errorf("%s is not a name", wire.Clip(item))
 }

@@ -261,7 +261,7 @@ func (r *Reader) holdRows() error {
 // openRows begins to read the rows where the decoder stands.
 func (r *Reader) openRows() error {
 	if err := r.expect('['); err != nil {
-		return fmt.Errorf("rows is no array: %w", err)
+		return fmt.Errorf("rows is not an array: %w", err)
 	}
 	if r.table.columns == nil {
 		return r.holdRows()
@@ -328,13 +328,13 @@ func (r *Reader) nextRow() (bool, error) {
 	}
 	if err == nil && r.rows > 0 {
 		if next != ',' {
-			return false, fmt.Errorf("%q behind row %d", next, r.rows)
+			return false, fmt.Errorf("%q after row %d", next, r.rows)
 		}
 		r.source.next++
 		next, err = r.source.peek()
 	}
 	if err == nil && next != '[' {
-		err = fmt.Errorf("row %d is no array", r.rows+1)
+		err = fmt.Errorf("row %d is not an array", r.rows+1)
 	}
 	if err != nil {
 		return false, err

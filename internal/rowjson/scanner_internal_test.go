@@ -114,9 +114,9 @@ func TestRowsInTinyPieces(t *testing.T) {
 func TestRowsThatAreWrong(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		`[1,x]`: "is no JSON", `[1,x`: "is no JSON", `[1 2]`: "is no JSON", `[1}]`: "is no JSON", `["\x"]`: "is no JSON", "[\"\x01\"]": "is no JSON",
-		`[tru]`: "is no JSON", `[01`: "is no JSON", `["\ud8"]`: "is no JSON", `[1\]`: "is no JSON", `[,]`: "is no JSON", `[1,]`: "is no JSON",
-		`[[1],2]`: "holds a value", `[1,[2]]`: "holds a value", `[1,{"]":2}]`: "holds a value", `[{}]`: "holds a value",
+		`[1,x]`: "is not JSON", `[1,x`: "is not JSON", `[1 2]`: "is not JSON", `[1}]`: "is not JSON", `["\x"]`: "is not JSON", "[\"\x01\"]": "is not JSON",
+		`[tru]`: "is not JSON", `[01`: "is not JSON", `["\ud8"]`: "is not JSON", `[1\]`: "is not JSON", `[,]`: "is not JSON", `[1,]`: "is not JSON",
+		`[[1],2]`: "contains a value", `[1,[2]]`: "contains a value", `[1,{"]":2}]`: "contains a value", `[{}]`: "contains a value",
 		`[[1,2`: "unexpected EOF", `[1,{"]":2`: "unexpected EOF", `[tru`: "unexpected EOF", `["\u00`: "unexpected EOF", "[\"\xe2\x98": "unexpected EOF",
 		`["\ud83d\ude`: "unexpected EOF", `["a]\"]`: "unexpected EOF",
 	} {

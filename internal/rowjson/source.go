@@ -33,7 +33,7 @@ func (s *rowSource) more() error {
 		s.next = 0
 	}
 	if int64(len(s.text)) >= s.limit.Bytes {
-		return fmt.Errorf("%w: one row has more than %d bytes", s.limit.Err, s.limit.Bytes)
+		return fmt.Errorf("%w: one row exceeds %d bytes", s.limit.Err, s.limit.Bytes)
 	}
 	if len(s.text) == cap(s.text) {
 		s.text = slices.Grow(s.text, max(rowBuffer, len(s.text)))
@@ -117,11 +117,11 @@ func (s *rowSource) explain(text []byte, err error) error {
 	_, wrong := jsontext.NewDecoder(bytes.NewReader(text), wire.UnboundedNames, jsontext.AllowInvalidUTF8(true)).ReadValue()
 	switch syntax, ok := errors.AsType[*jsontext.SyntacticError](wrong); {
 	case ok && !errors.Is(wrong, io.ErrUnexpectedEOF):
-		return fmt.Errorf("is no JSON: %w", syntax.Err)
+		return fmt.Errorf("is not JSON: %w", syntax.Err)
 	case err != nil:
 		return err
 	default:
-		return errors.New("holds a value that is neither text, number, true, false nor null")
+		return errors.New("contains a value that is not a string, a number, true, false or null")
 	}
 }
 
@@ -143,5 +143,5 @@ func (m *meter) Read(p []byte) (int, error) {
 }
 
 func (m *meter) tooMuch() error {
-	return fmt.Errorf("%w: a row, or all but the rows, has more than %d bytes", m.limit.Err, m.limit.Bytes)
+	return fmt.Errorf("%w: a row, or everything except the rows, exceeds %d bytes", m.limit.Err, m.limit.Bytes)
 }

@@ -32,7 +32,7 @@ func (f Fields) storeFor(field reflect.Value) store {
 		known := newTexts()
 		return store{set: func(v Value) error {
 			if v.isText() || !beginsNumber(v.raw) {
-				return v.isNo("number")
+				return v.isNot("a number")
 			}
 			*p = json.Number(known.of(v))
 			return nil
@@ -67,7 +67,7 @@ func (f Fields) storeFor(field reflect.Value) store {
 		return store{set: func(v Value) error {
 			text := string(v.text())
 			if field.SetBool(text == "true"); text != "true" && text != "false" {
-				return v.isNo("bool")
+				return v.isNot("a bool")
 			}
 			return nil
 		}}

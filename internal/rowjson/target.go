@@ -103,7 +103,7 @@ func (f Fields) Target(pointer any) (*Target, error) {
 	value := reflect.ValueOf(pointer).Elem()
 	fields := f.tagged(value.Type())
 	if len(fields) == 0 {
-		return nil, fmt.Errorf("%v is no struct with %s tags", value.Type(), f.Tag)
+		return nil, fmt.Errorf("%v is not a struct with %s tags", value.Type(), f.Tag)
 	}
 	target := &Target{tags: f, into: value, steps: make([]step, 0, len(fields))}
 	for i := range fields {

@@ -77,7 +77,7 @@ func (v Value) String() string { return string(v.text()) }
 func (v Value) Int64() (int64, error) {
 	n, err := v.signed(64)
 	if err != nil {
-		return 0, v.isNo("whole number of 64 bits")
+		return 0, v.isNot("a whole number of 64 bits")
 	}
 	return n, nil
 }
@@ -86,7 +86,7 @@ func (v Value) Int64() (int64, error) {
 func (v Value) signed(bits int) (int64, error) {
 	text := v.text()
 	if v.isText() && !isNumber(text) {
-		return 0, v.isNo("number")
+		return 0, v.isNot("a number")
 	}
 	return strconv.ParseInt(string(text), 10, bits)
 }
@@ -95,7 +95,7 @@ func (v Value) signed(bits int) (int64, error) {
 func (v Value) unsigned(bits int) (uint64, error) {
 	text := v.text()
 	if v.isText() && !isNumber(text) {
-		return 0, v.isNo("number")
+		return 0, v.isNot("a number")
 	}
 	return strconv.ParseUint(string(text), 10, bits)
 }
@@ -107,7 +107,7 @@ func (v Value) Float64() (float64, error) { return v.float(64) }
 func (v Value) float(bits int) (float64, error) {
 	text := v.text()
 	if v.isText() && !isNumber(text) || !v.isText() && !beginsNumber(text) {
-		return 0, v.isNo("number")
+		return 0, v.isNot("a number")
 	}
 	f, err := strconv.ParseFloat(string(text), bits)
 	if err != nil {
@@ -132,7 +132,7 @@ func (v Value) time(known *wire.Date) (time.Time, error) {
 			return at, nil
 		}
 	}
-	return time.Time{}, v.isNo("timestamp")
+	return time.Time{}, v.isNot("a timestamp")
 }
 
 // Addr reads an IP address, IPv4 or IPv6. It returns an error for everything else, null too.
@@ -151,7 +151,7 @@ func (v Value) addr(known *texts) (netip.Addr, error) {
 			return addr, nil
 		}
 	}
-	return netip.Addr{}, v.isNo("IP address")
+	return netip.Addr{}, v.isNot("an IP address")
 }
 
-func (v Value) isNo(what string) error { return fmt.Errorf("%s is no %s", wire.Clip(v.Raw()), what) }
+func (v Value) isNot(what string) error { return fmt.Errorf("%s is not %s", wire.Clip(v.Raw()), what) }

@@ -19,8 +19,8 @@ import (
 const (
 	noSyntax = "invalid syntax"
 	noRange  = "value out of range"
-	noNumber = " is no number"
-	noWhole  = " is no whole number of 64 bits"
+	noNumber = " is not a number"
+	noWhole  = " is not a whole number of 64 bits"
 	noFloat  = " is out of range of a float64"
 )
 
@@ -131,12 +131,12 @@ func TestTimestampsInEverySpelling(t *testing.T) {
 		t.Run(raw, func(t *testing.T) {
 			t.Parallel()
 			got, err := valueOf(t, raw).Time()
-			require.EqualError(t, err, raw+" is no timestamp")
+			require.EqualError(t, err, raw+" is not a timestamp")
 			assert.Zero(t, got)
 		})
 	}
 	_, err := rowjson.Value{}.Time()
-	require.EqualError(t, err, "null is no timestamp")
+	require.EqualError(t, err, "null is not a timestamp")
 }
 
 func TestAddressesInEverySpelling(t *testing.T) {
@@ -164,12 +164,12 @@ func TestAddressesInEverySpelling(t *testing.T) {
 		t.Run(raw, func(t *testing.T) {
 			t.Parallel()
 			got, err := valueOf(t, raw).Addr()
-			require.EqualError(t, err, raw+" is no IP address")
+			require.EqualError(t, err, raw+" is not an IP address")
 			assert.Zero(t, got)
 		})
 	}
 	_, err := rowjson.Value{}.Addr()
-	require.EqualError(t, err, "null is no IP address")
+	require.EqualError(t, err, "null is not an IP address")
 }
 
 // A column of texts has few different ones, and each of them is built once. Texts of more than 64 bytes are not kept.

@@ -273,11 +273,11 @@ func TestRowsThatCannotBeWritten(t *testing.T) {
 	for rows, want := range map[string]string{
 		`["a",1],["b",2],["c"]`:          "row 3 has 1 values, and there are 2 columns",
 		`["a",1],["b",2],["c",3,4]`:      "row 3 has 3 values, and there are 2 columns",
-		`["a",1],["b",2],["c",x]`:        "row 3 is no JSON",
-		`["a",1],["b",2],["c",3}`:        "row 3 is no JSON",
-		`["a",1],["b",2],["c",[3]]`:      "row 3 holds a value",
-		`["a",1],["b",2];["c",3]`:        `';' behind row 2`,
-		`["a",1],["b",2],3`:              "row 3 is no array",
+		`["a",1],["b",2],["c",x]`:        "row 3 is not JSON",
+		`["a",1],["b",2],["c",3}`:        "row 3 is not JSON",
+		`["a",1],["b",2],["c",[3]]`:      "row 3 contains a value",
+		`["a",1],["b",2];["c",3]`:        `';' after row 2`,
+		`["a",1],["b",2],3`:              "row 3 is not an array",
 		`["a",1] , ["b",2] , [ "c" , 3]`: "",
 	} {
 		var got pair

@@ -28,7 +28,7 @@ var (
 	// errNoPassword: a login needs a user name and a password.
 	errNoPassword = errors.New("SessionToken gives no user name and password to log in with")
 	// errSessionRefused: the login worked, the session does not.
-	errSessionRefused = fmt.Errorf("the service refused the session it had just made: %w", ErrUnauthorized)
+	errSessionRefused = fmt.Errorf("the service refused the session that it had just created: %w", ErrUnauthorized)
 )
 
 // endedError is the error of a call whose context has ended. It wraps the error of the context alone: what went wrong

@@ -23,11 +23,11 @@ const errorBodyWithin = 2 * time.Second
 type outgoing struct {
 	trace
 
-	request *http.Request
-	dog     watchdog
-	stream  Stream // the response, if the request has Begin
-	url     url.URL
-	header  [4]string // the values
+	request  *http.Request
+	watchdog watchdog
+	stream   Stream // the response, if the request has Begin
+	url      url.URL
+	header   [4]string // the values
 }
 
 // watchdog cancels an attempt that takes too long. Unlike a deadline it can be stopped: a stream may take any time as
@@ -62,8 +62,8 @@ func (w *watchdog) stop() {
 // newOutgoing starts the time limit of an attempt.
 func (c *call) newOutgoing(req *http.Request, shown credential) *outgoing {
 	o := &outgoing{url: *req.URL}
-	ctx := o.dog.guard(c.ctx, c.t.AttemptTimeout)
-	o.ctx, o.cancel, o.permit = c.ctx, o.dog.cancel, c.last.permit
+	ctx := o.watchdog.guard(c.ctx, c.t.AttemptTimeout)
+	o.ctx, o.cancel, o.permit = c.ctx, o.watchdog.cancel, c.last.permit
 	o.watch(c.t.plainHTTP2)
 	o.request = req.WithContext(httptrace.WithClientTrace(ctx, &o.hooks))
 	o.request.URL = &o.url
@@ -92,7 +92,7 @@ func (c *call) send(req *http.Request, shown credential) {
 		c.fail(err, o)
 	}
 	if c.last.stream == nil { // a stream is watched further
-		o.dog.stop()
+		o.watchdog.stop()
 	}
 }
 
@@ -165,7 +165,7 @@ func (c *call) take(resp *http.Response) (code int, err error) {
 // the stream judges what follows.
 func (c *call) beginStream(resp *http.Response, o *outgoing) (code int, err error) {
 	a, s := &c.last, &o.stream
-	s.begin(resp.Body, &o.dog, c.t.IdleTimeout)
+	s.begin(resp.Body, &o.watchdog, c.t.IdleTimeout)
 	head := limitedBody{from: s, limit: math.MaxInt64, keep: maxErrorBody}
 	code, _ = c.Begin(&head)
 	if code < 0 { // a code of 400 or more is a refusal also if the body is defective after it
@@ -208,7 +208,7 @@ func (c *call) fail(err error, o *outgoing) {
 		a.err = endedWith(ended, err)
 	case o.reset.Load():
 		a.err = errReset
-	case !o.dog.expired.Load() || stalled:
+	case !o.watchdog.expired.Load() || stalled:
 		a.err = err
 	case a.unsent:
 		a.err = timeoutError(fmt.Sprintf("no connection within %v", c.t.AttemptTimeout))

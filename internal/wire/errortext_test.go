@@ -16,7 +16,7 @@ func TestErrorBodiesGiveTheirText(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"code":400,"description":"words"}`:   "words",
 		`{"code":"400","description":"words"}`: "words",
-		// A code that is no number is no reason to hide what the service says.
+		// A code that is not a number is no reason to hide what the service says.
 		`{"code":"INVALID_DOMAIN","description":"words"}`:                              "words",
 		`{"code":400.5,"message":"words"}`:                                             "words",
 		`{"code":null,"description":"words"}`:                                          "words",

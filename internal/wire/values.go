@@ -25,7 +25,7 @@ func (c *Code) UnmarshalJSON(b []byte) error {
 	case text == "", text == "null", quoted && !isNumber:
 		return nil
 	case !isNumber || f != math.Trunc(f):
-		return fmt.Errorf("the code %s is no whole number", Clip(b))
+		return fmt.Errorf("the code %s is not a whole number", Clip(b))
 	}
 	*c = max(*c, Code(min(max(f, math.MinInt32), math.MaxInt32)))
 	return nil

@@ -198,7 +198,7 @@ func TestOddReplies(t *testing.T) {
 		{"ndjson", `["\u2603" , 18446744073709551616]`, `{"client_asn":"\u2603","rule_id":18446744073709551616}` + "\n", ""},
 		{"csv", "[\"a\xff\",\"\\ud800\"]", "client_asn,rule_id\r\na\ufffd,\ufffd\r\n", ""},
 		{"ndjson", "[1,\"a\xff\\ud800\"]", "{\"client_asn\":1,\"rule_id\":\"a\ufffd\ufffd\"}\n", ""},
-		{"parquet", `["AS64496",null]`, "", `column client_asn: "AS64496" is no whole number`},
+		{"parquet", `["AS64496",null]`, "", `column client_asn: "AS64496" is not a whole number`},
 	} {
 		srv := webdeliverytest.NewServer(t)
 		srv.Fail(webdeliverytest.FaultRule{Body: `{"columns":[{"name":"client_asn"},{"name":"rule_id"}],"rows":[` + tt.row + `],"total_results":1}`})
