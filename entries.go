@@ -283,19 +283,17 @@ func (s *NetworkListsService) deleteEntry(ctx context.Context, id, entryID strin
 	return s.change(ctx, at(http.MethodDelete, s.conn.dialect.EntryDeletePath, id, entryID), id, entryID)
 }
 
-// ClearEntries removes all entries and keeps the list. It uses the address that the list has for this (open point
-// 24). It sends up to three requests: one reads the list, one clears it, and one reads how many entries are left. If
-// the response names no task, the task is complete and has no id.
+// ClearEntries removes all entries and keeps the list. It sends up to three requests: one reads the list for the address of
+// the deletion (open point 24), one clears the list, and one reads how many entries are left, also those that others added
+// meanwhile. If some are left, it returns an [*EntriesLeftError] together with the task; call it again. If it cannot read
+// what is left, the outcome is [OutcomeUnknown].
 //
-// If the task is not complete, the entries may go when it completes, so ClearEntries does not read what is left. Wait
-// for the task with [TasksService.Wait], and read Total of [NetworkListsService.Entries] with a Count of 1.
-// Otherwise, if entries are left or the page announces more, ClearEntries returns an [*EntriesLeftError] together
-// with the task. Entries that others added meanwhile count, too. A service may remove only a part of the entries per
-// call, so you may call ClearEntries again. If it cannot read what is left, it returns that error together with the
-// task, and the outcome is [OutcomeUnknown].
+// If the response has a task that is not complete, the entries may go when it completes, so ClearEntries reads nothing:
+// wait with [TasksService.Wait], and read Total of [NetworkListsService.Entries] with a Count of 1. If the response has no
+// task, the task is complete and has no id.
 //
-// If the list does not exist, ClearEntries returns [ErrNotFound]. If the response has another id, or no address for
-// the deletion below the list, it returns [ErrBadReply] and does not clear the list.
+// If the list does not exist, ClearEntries returns [ErrNotFound]; if the response is that of another list or has no address
+// for the deletion, it returns [ErrBadReply] and clears nothing.
 func (s *NetworkListsService) ClearEntries(ctx context.Context, id string) (*Task, error) {
 	path, query, err := s.batchDeletion(ctx, id)
 	if err != nil {

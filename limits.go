@@ -1,6 +1,6 @@
 package webdelivery
 
-// Limits of the service. The purge rate is kept by [PurgeLimiter], and the age of raw events is [EventsRetention].
+// Limits of the service. [Client.PurgeLimiter] keeps the purge rate, and [EventsRetention] says how old raw events may be.
 // (Service document, [section 8].)
 //
 // [section 8]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#8-limits

@@ -150,10 +150,8 @@ func (s *NetworkListsService) List(ctx context.Context, options NetworkListOptio
 	return fetchPage[NetworkList](ctx, s.conn, options.call())
 }
 
-// All returns a sequence of all lists without their entries, from the page of the options to the last page. Each
-// range over the sequence sends new requests. After the first error, the sequence ends; its error comes with a zero
-// NetworkList. If an announced page cannot be read, the error is a [*IncompleteError]. [TasksService.All] says how
-// the end of the pages, repeated pages, and the parameters of a next_uri are checked.
+// All returns all lists without their entries, from the page of the options to the last. Ranging again sends new requests.
+// The first error ends the sequence and comes with a zero NetworkList. [TasksService.All] says how pages are checked.
 func (s *NetworkListsService) All(ctx context.Context, options NetworkListOptions) iter.Seq2[NetworkList, error] {
 	return eachItem[NetworkList](ctx, s.conn, options.call(), options.MaxPages, 0)
 }

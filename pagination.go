@@ -16,22 +16,13 @@ import (
 // IncompleteError means that a collection or rows cannot be read to their end. What came before the error is good; more
 // exists or may exist.
 //
-// Rows of statistics have Got and Total. There should be as many as match the query, up to its Limit (or the default of
-// 10) and the size of a top-K, so Got may be below the limit while Total is far above it. All reads two responses, one for
-// total_results, one for the rows; both numbers are from the second. If Got is as large as Total, or larger, the response
-// has as many rows as All requested, so more may match. Ask again, or let the time range end in the past, where the
-// service no longer adds rows.
+// Rows have Got and Total: fewer arrived than match the query, up to its Limit and the size of a top-K. If Got is at least
+// Total, the response has as many rows as All requested, so more may match. Ask again, or let the time range end in the
+// past, where no rows are added.
 //
-// A collection has Path, Page and Reason:
-//   - The address of the next page is missing, leads elsewhere, leads in a circle, or has another value of a
-//     parameter of the first request. A parameter that the address omits is sent anyway.
-//   - The first page is not the requested one, page numbers have a gap, or a page repeats an earlier one.
-//   - The pages end too early: fewer items than total, fewer pages than page_count, or a next_uri beside a has_more
-//     of false.
-//   - Three pages in a row are empty, and more are announced.
-//   - MaxPages is reached.
-//
-// (Open point 2.)
+// A collection has Path, Page and Reason: the address of the next page is missing, leads elsewhere or in a circle; a page is
+// not the requested one or has nothing new; the pages end before everything that they announced has come; three pages in a
+// row are empty; or MaxPages is reached. (Open point 2.)
 type IncompleteError struct {
 	Got    int64  // rows in the response
 	Total  int64  // total_results of the response

@@ -93,33 +93,16 @@ func (s *TasksService) List(ctx context.Context, options TaskListOptions) (*Page
 	return fetchPage[Task](ctx, s.conn, s.listCall(options))
 }
 
-// All returns a sequence of all tasks, from the page of the options to the last page. It reads one page at a time.
-// Each range over the sequence sends new requests. After the first error, the sequence ends; its error comes with a
-// zero Task. If an announced page cannot be read, the error is a [*IncompleteError]. If tasks start or change while
-// All reads, it may miss some or return some twice.
+// All returns all tasks, from the page of the options to the last, one page at a time. Ranging again sends new requests.
+// The first error ends the sequence and comes with a zero Task. If tasks start or change meanwhile, some may be missing or
+// come twice.
 //
-// All sends the parameters of the options for every page, also if a next_uri leaves one out. If a next_uri has
-// another value for one of them, All yields a [*IncompleteError].
+// The parameters of the options hold on every page. If the pages contradict themselves or each other, or end before all
+// announced tasks have come, All yields a [*IncompleteError] after the tasks that it read.
 //
-// At the end, All compares what it read with what the pages announced. After the tasks, it yields a
-// [*IncompleteError] if:
-//   - it read fewer tasks than the last total,
-//   - a page_count or a next_uri announced a page that did not come, or
-//   - a page starts like an earlier page or has no new task. Only a short last page may have known tasks alone.
-//
-// The service document does not show the response. If no page announces anything, All asks for the next page number
-// until a page is empty or shorter than the first (open point 2). This takes at least one more request, unless the
-// first page is empty. If the second page has the same tasks as the first, the service does not use pages, and All
-// ends without an error. All yields a [*IncompleteError] if the end is in doubt:
-//   - the first page had exactly Count tasks,
-//   - both pages have the same page_index,
-//   - a later page has the same tasks as an earlier one,
-//   - there are fewer tasks than the total, or
-//   - MaxPages is reached.
-//
-// If the service answers 400 or 404 for a page past the end, the sequence ends with that error, after all tasks. In
-// that case, set Count above the number of tasks. After a page of fewer than Count tasks, All takes a 400 or 404 as the
-// end.
+// The service document does not show the response. If no page announces anything, All asks for the next page until one is
+// empty or shorter than the first. If that does not tell the end, it yields a [*IncompleteError]; a 400 or 404 for a page
+// past the end then ends the sequence with that error, unless the page before had fewer than Count tasks. (Open point 2.)
 func (s *TasksService) All(ctx context.Context, options TaskListOptions) iter.Seq2[Task, error] {
 	return eachItem[Task](ctx, s.conn, s.listCall(options), options.MaxPages, 0)
 }

@@ -67,8 +67,8 @@ func isVerdict(err error) bool {
 		errors.As(err, new(*webdelivery.TransactionError))
 }
 
-// store stores results, and deletes their entries. At its memory limit Redis only deletes; that makes room for the
-// results. What is stored twice does no harm.
+// store writes results and deletes their entries. While Redis is at its memory limit, only the deletion succeeds, which makes
+// room for the results. Writing a result twice does no harm.
 func (q *Queue) store(some []decided) {
 	ids := make([]string, len(some))
 	for i, d := range some {

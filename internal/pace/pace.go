@@ -134,8 +134,8 @@ func (l *Limiter) enter(deadline time.Time, c *Caller) *waiter {
 	return w
 }
 
-// forget drops all times. Time never goes back, so these are of another clock: one of testing/synctest begins in the
-// year 2000. A place whose request is on its way stays occupied.
+// forget drops all times. They lie in the future, so they came from another clock, such as that of a testing/synctest
+// bubble, which begins in the year 2000. A place whose request is on its way stays occupied.
 func (l *Limiter) forget() {
 	l.resume, l.pace = time.Time{}, newPace(l.jitter)
 	for i, at := range l.places {
