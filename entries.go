@@ -337,7 +337,7 @@ func (s *NetworkListsService) batchDeletion(ctx context.Context, id string) (pat
 		return "", "", err
 	}
 	const field = "entries_batch_deletion_uri"
-	if path, query, err = s.conn.resolveSent(field, list.EntriesBatchDeletionURI); err != nil {
+	if path, query, err = s.conn.resolve(field, list.EntriesBatchDeletionURI); err != nil {
 		return "", "", r.bad("", err)
 	}
 	if len(path) <= len(own) || !strings.EqualFold(path[:len(own)+1], own+"/") { // as sameID compares ids

@@ -74,3 +74,15 @@ func TestAnErrorNamesTheHost(t *testing.T) {
 	require.ErrorAs(t, err, &e)
 	assert.Equal(t, "api.example.com:8443", e.Host)
 }
+
+// A 404 of a path that every customer has says what may be wrong; that of one object does not need to.
+func TestNotFoundSaysWhatToCheck(t *testing.T) {
+	t.Parallel()
+	const hint = "check the id, the customer and the base URL"
+	client := answered(t, func(*http.Request) *http.Response { return response(http.StatusNotFound, nil) })
+	_, err := client.Tasks.List(t.Context(), webdelivery.TaskListOptions{})
+	require.ErrorContains(t, err, hint)
+	_, err = client.Tasks.Get(t.Context(), "task-1")
+	require.ErrorIs(t, err, webdelivery.ErrNotFound)
+	assert.NotContains(t, err.Error(), hint)
+}

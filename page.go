@@ -135,7 +135,7 @@ func linkTo(f *conn, field, address string) *paging.Link {
 	if address == "" {
 		return nil
 	}
-	path, query, err := f.resolveSent(field, address)
+	path, query, err := f.resolve(field, address)
 	return &paging.Link{Path: path, Query: query, Err: err}
 }
 

@@ -101,7 +101,7 @@ func TestWhatExactRefuses(t *testing.T) {
 		assert.Equal(t, both, ExactBoth(uri))
 	}
 	for _, uri := range []string{"", "/a", "h/*", "ftp://h/a", "https:/h/a", "https://"} {
-		assert.Error(t, PurgeRequest{ActionPurge, ExactBoth(uri)}.Validate(), uri)
+		assert.ErrorContains(t, PurgeRequest{ActionPurge, ExactBoth(uri)}.Validate(), "uris[0].uri_pattern", uri)
 	}
 	for _, uri := range []string{"https://", "/a", "https:/h/", "https://:80/"} {
 		assert.Error(t, PurgeRequest{ActionPurge, []PurgeURI{Prefix(uri)}}.Validate(), uri)

@@ -121,20 +121,6 @@ func (f *conn) resolve(field, address string) (path, query string, err error) {
 	return path, query, asValidation(err)
 }
 
-// resolveSent resolves an address from the service. If the address holds a secret, the error does not show it,
-// because it might show a piece of the secret.
-func (f *conn) resolveSent(field, address string) (path, query string, err error) {
-	path, query, err = f.resolve(field, address)
-	switch {
-	case err == nil:
-	case len(address) > redact.Most:
-		err = invalid(field, "points outside the base URL, and is too long to show")
-	case f.secrets.Text(address) != address:
-		err = invalid(field, "points outside the base URL, with a credential in it")
-	}
-	return path, query, err
-}
-
 // loginHeaders are the headers that an error keeps of the response to a login, which may contain a session anywhere.
 var loginHeaders = []string{"Content-Type", "Date", "Location", "Retry-After"}
 
