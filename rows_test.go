@@ -7,6 +7,7 @@ import (
 	"io"
 	"iter"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -273,18 +274,20 @@ func TestStreamsThatStandStill(t *testing.T) {
 	tests := []struct {
 		name    string
 		every   time.Duration // between two bytes
+		stall   time.Duration // once, in the middle
 		options []webdelivery.Option
 		err     bool
 	}{
-		{"slow but healthy", 59 * time.Second, nil, false},
-		{"stalled", 61 * time.Second, nil, true},
-		{"stalled for longer than the option", 3 * time.Second, []webdelivery.Option{webdelivery.WithIdleTimeout(2 * time.Second)}, true},
+		{"slow but healthy", 59 * time.Second, 0, nil, false},
+		{"stalled", 61 * time.Second, 0, nil, true},
+		{"stalled after a long while", 30 * time.Second, 40 * time.Second, nil, true},
+		{"stalled for longer than the option", 3 * time.Second, 0, []webdelivery.Option{webdelivery.WithIdleTimeout(2 * time.Second)}, true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			inFakeTime(t, setup{options: tt.options}, func(f *fixture) {
-				f.fail(testserver.Fault{Status: 200, Body: body, Dribble: tt.every})
+				f.fail(testserver.Fault{Status: 200, Body: body, Dribble: tt.every, Stall: tt.stall})
 				_, err := collect(f.client.Stats.Events.All(f.Context(), firstRows))
 				if !tt.err {
 					require.NoError(f, err)
@@ -297,6 +300,21 @@ func TestStreamsThatStandStill(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The time that a program takes for its rows does not count.
+func TestAProgramMayTakeItsTime(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		f.fail(testserver.Fault{Status: 200, Body: resultOf([]string{"a"}, slices.Repeat([]string{`["` + strings.Repeat("x", 10_000) + `"]`}, 100)...)})
+		rows := 0
+		for _, err := range f.client.Stats.Events.All(f.Context(), firstRows) {
+			require.NoError(f, err)
+			time.Sleep(61 * time.Second)
+			rows++
+		}
+		assert.Equal(f, 100, rows)
+	})
 }
 
 // If the connection is cut or the context ends, the stream ends with that error, not with ErrBadReply.
