@@ -9,7 +9,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -25,10 +24,10 @@ import (
 )
 
 // This file is the matrix of faults: one table describes what each fault does to each kind of operation. The tests
-// run it (operation x fault x moment), and docs/internals/reliability.md shows it.
+// run it (operation x fault x moment). docs/internals/reliability.md has it in a shorter form: change both.
 
-// column is a kind of operation as on the page. It is operations.Kind, which depends on the effect of a retry and on
-// what was already yielded when a fault comes.
+// column is a kind of operation. It is operations.Kind, which depends on the effect of a retry and on what was already
+// yielded when a fault comes.
 type column int
 
 const (
@@ -61,19 +60,6 @@ const untilTimeout = -1
 
 // survives reports whether a transient fault does no harm.
 func (p promise) survives() bool { return p.attempts > 1 || p.attempts == untilTimeout }
-
-func (p promise) text(c column) string {
-	switch {
-	case p.attempts == 0:
-		return "–"
-	case p.attempts == untilTimeout:
-		return fmt.Sprintf("5 min, %v", p.outcome)
-	case c == colRead || c == colPages || c == colRows:
-		return fmt.Sprint(p.attempts)
-	default:
-		return fmt.Sprintf("%d, %v", p.attempts, p.outcome)
-	}
-}
 
 // promises has one promise for each column.
 type promises [columns]promise
@@ -115,8 +101,7 @@ func (p promises) but(c column, is promise) promises {
 
 // faultRow is one row of the matrix.
 type faultRow struct {
-	fault    string    // in the words of the page
-	becomes  string    // the error, in the words of the page
+	fault    string
 	is       error     // what errors.Is matches; nil for nothing
 	promises promises  // by column
 	variants []variant // the ways in which the fault comes
@@ -181,69 +166,69 @@ func matrix() []faultRow {
 	html := http.Header{"Content-Type": {"text/html; charset=utf-8"}}
 	return []faultRow{
 		{
-			fault: "429", becomes: "`ErrRateLimited`", is: webdelivery.ErrRateLimited, promises: unprocessed.but(colPurge, promise{untilTimeout, not}),
+			fault: "429", is: webdelivery.ErrRateLimited, promises: unprocessed.but(colPurge, promise{untilTimeout, not}),
 			variants: append(statuses(429), variant{name: "with Retry-After", fault: status(429, "Retry-After", "1")},
 				variant{name: "with Retry-After as a date", fault: status(429, "Retry-After", "Sat, 01 Jan 2000 00:00:03 GMT", "Date", "Sat, 01 Jan 2000 00:00:01 GMT")},
 				variant{name: "with a Retry-After that is none", fault: status(429, "Retry-After", "soon")}),
 		},
 		{
-			fault: "429 with a Retry-After above MaxWait", becomes: "`ErrRateLimited`", is: webdelivery.ErrRateLimited,
+			fault: "429 with a Retry-After above MaxWait", is: webdelivery.ErrRateLimited,
 			promises: refused.but(colPurge, promise{untilTimeout, not}),
 			variants: []variant{{name: "429", fault: status(429, "Retry-After", "21")}},
 		},
 		{
-			fault: "503 with a Retry-After above MaxWait", becomes: "`ErrServer`", is: webdelivery.ErrServer,
+			fault: "503 with a Retry-After above MaxWait", is: webdelivery.ErrServer,
 			promises: refused.but(colPurge, promise{untilTimeout, unknown}),
 			variants: []variant{{name: "503", fault: status(503, "Retry-After", "21")}},
 		},
 		{
-			fault: "503 with a Retry-After above ThrottleTimeout", becomes: "`ErrServer`", is: webdelivery.ErrServer,
+			fault: "503 with a Retry-After above ThrottleTimeout", is: webdelivery.ErrServer,
 			promises: refused.but(colPurge, promise{1, unknown}),
 			variants: []variant{{name: "503", fault: status(503, "Retry-After", "86400")}},
 		},
 		{
-			fault: "503 with Retry-After", becomes: "`ErrServer`", is: webdelivery.ErrServer,
+			fault: "503 with Retry-After", is: webdelivery.ErrServer,
 			promises: unprocessed.but(colPurge, promise{untilTimeout, unknown}),
 			variants: []variant{{name: "503", fault: status(503, "Retry-After", "1")}},
 		},
 		{
-			fault: "503", becomes: "`ErrServer`", is: webdelivery.ErrServer, promises: transient.but(colPurge, promise{untilTimeout, unknown}),
+			fault: "503", is: webdelivery.ErrServer, promises: transient.but(colPurge, promise{untilTimeout, unknown}),
 			variants: doneAll(statuses(503)),
 		},
 		{
-			fault: "500, 502, 504", becomes: "`ErrServer`", is: webdelivery.ErrServer, promises: transient,
+			fault: "500, 502, 504", is: webdelivery.ErrServer, promises: transient,
 			variants: doneAll(statuses(500, 502, 504)),
 		},
 		{
-			fault: "408", becomes: "`*Error`", promises: transient,
+			fault: "408", promises: transient,
 			variants: doneAll(statuses(408)),
 		},
 		{
-			fault: "501", becomes: "`ErrServer`", is: webdelivery.ErrServer, promises: unclear,
+			fault: "501", is: webdelivery.ErrServer, promises: unclear,
 			variants: statuses(501),
 		},
 		{
-			fault: "400", becomes: "`ErrBadRequest`", is: webdelivery.ErrBadRequest, promises: refused,
+			fault: "400", is: webdelivery.ErrBadRequest, promises: refused,
 			variants: statuses(400),
 		},
 		{
-			fault: "401 with Basic authentication", becomes: "`ErrUnauthorized`", is: webdelivery.ErrUnauthorized, promises: refused,
+			fault: "401 with Basic authentication", is: webdelivery.ErrUnauthorized, promises: refused,
 			variants: statuses(401),
 		},
 		{
-			fault: "403", becomes: "`ErrForbidden`; of purges, transactions and logins also `ErrUnauthorized`", is: webdelivery.ErrForbidden, promises: refused,
+			fault: "403", is: webdelivery.ErrForbidden, promises: refused,
 			variants: statuses(403),
 		},
 		{
-			fault: "404", becomes: "`ErrNotFound`", is: webdelivery.ErrNotFound, promises: refused,
+			fault: "404", is: webdelivery.ErrNotFound, promises: refused,
 			variants: statuses(404),
 		},
 		{
-			fault: "405, 406, 409, 410, 413, 422", becomes: "`*Error`", promises: refused,
+			fault: "405, 406, 409, 410, 413, 422", promises: refused,
 			variants: statuses(405, 406, 409, 410, 413, 422),
 		},
 		{
-			fault: "A redirect, to any address", becomes: "`ErrBadReply`", is: webdelivery.ErrBadReply, promises: unclear,
+			fault: "A redirect, to any address", is: webdelivery.ErrBadReply, promises: unclear,
 			variants: []variant{
 				{name: "300", fault: status(300, "Location", elsewhere)},
 				{name: "301", fault: status(301, "Location", elsewhere)},
@@ -254,26 +239,26 @@ func matrix() []faultRow {
 			},
 		},
 		{
-			fault: "304 to a request without a condition", becomes: "`ErrBadReply`", is: webdelivery.ErrBadReply, promises: unclear,
+			fault: "304 to a request without a condition", is: webdelivery.ErrBadReply, promises: unclear,
 			variants: statuses(304),
 		},
 		{
-			fault: "No connection: refused, or the name server does not respond", becomes: "`*Error`, no status", is: errRefused, promises: unprocessed,
+			fault: "No connection: refused, or the name server does not respond", is: errRefused, promises: unprocessed,
 			variants: []variant{{name: "refused", dial: errRefused}, {name: "DNS timeout", dial: &net.DNSError{Err: errRefused.Error(), UnwrapErr: errRefused, IsTimeout: true}, timeout: true}},
 		},
 		{
-			fault: "No connection: unknown host", becomes: "`*Error`, no status", promises: refused,
+			fault: "No connection: unknown host", promises: refused,
 			variants: []variant{{name: "NXDOMAIN", dial: &net.DNSError{Err: "no such host", IsNotFound: true}}},
 		},
 		{
-			fault: "No connection: untrusted certificate, on either side", becomes: "`*Error`, no status", promises: refused,
+			fault: "No connection: untrusted certificate, on either side", promises: refused,
 			variants: []variant{
 				{name: "unknown authority", dial: x509.UnknownAuthorityError{}},
 				{name: "client certificate", dial: &net.OpError{Op: "remote error", Err: tls.AlertError(48)}}, // unknown_ca
 			},
 		},
 		{
-			fault: "The connection is lost before a response arrives", becomes: "`*Error`, no status", promises: transient,
+			fault: "The connection is lost before a response arrives", promises: transient,
 			variants: []variant{
 				{name: "before it is read", fault: testserver.Fault{Cut: testserver.CutBeforeRead}},
 				{name: "after it is read", fault: testserver.Fault{Cut: testserver.CutAfterRead}},
@@ -281,7 +266,7 @@ func matrix() []faultRow {
 			},
 		},
 		{
-			fault: "The response is not HTTP", becomes: "`*Error`, no status", promises: transient,
+			fault: "The response is not HTTP", promises: transient,
 			variants: []variant{
 				{name: "status line", fault: wire("HTTP/1.1 what\r\n\r\n")},
 				{name: "another protocol", fault: wire("220 mail.example.com ESMTP\r\n")},
@@ -289,22 +274,22 @@ func matrix() []faultRow {
 			},
 		},
 		{
-			fault: "Nothing arrives before the attempt timeout", becomes: "`*Error`, `Timeout()`", promises: transient,
+			fault: "Nothing arrives before the attempt timeout", promises: transient,
 			variants: []variant{{name: "no header", fault: testserver.Fault{Delay: time.Hour}, timeout: true}},
 		},
 		{
-			fault: "The body is cut short", becomes: "`*Error`, `io.ErrUnexpectedEOF`", is: io.ErrUnexpectedEOF, promises: transient.but(colRows, promise{1, not}),
+			fault: "The body is cut short", is: io.ErrUnexpectedEOF, promises: transient.but(colRows, promise{1, not}),
 			variants: []variant{
 				{name: "with a length", fault: testserver.Fault{Cut: testserver.CutBody}, applied: true, body: true},
 				{name: "chunked", fault: testserver.Fault{Cut: testserver.CutChunked}, applied: true, body: true},
 			},
 		},
 		{
-			fault: "The body stalls", becomes: "`*Error`, `Timeout()`", promises: transient.but(colRows, promise{1, not}),
+			fault: "The body stalls", promises: transient.but(colRows, promise{1, not}),
 			variants: []variant{{name: "stall", fault: testserver.Fault{Stall: time.Hour}, timeout: true, applied: true, body: true}},
 		},
 		{
-			fault: "One of these two, before the first row has arrived", becomes: "`*Error`, as above", promises: promises{colRows: {4, not}},
+			fault: "One of these two, before the first row has arrived", promises: promises{colRows: {4, not}},
 			variants: []variant{
 				{name: "cut with a length", fault: testserver.Fault{Cut: testserver.CutBody, CutAfter: 40}, body: true},
 				{name: "cut, chunked", fault: testserver.Fault{Cut: testserver.CutChunked, CutAfter: 40}, body: true},
@@ -312,18 +297,18 @@ func matrix() []faultRow {
 			},
 		},
 		{
-			fault: "The body arrives at one byte per second", becomes: "`*Error`, `Timeout()`", promises: transient.but(colRows, promise{}),
+			fault: "The body arrives at one byte per second", promises: transient.but(colRows, promise{}),
 			variants: []variant{{name: "dribble", fault: testserver.Fault{Dribble: time.Second}, timeout: true, applied: true, body: true}},
 		},
 		{
-			fault: "A success status with an HTML page", becomes: "`ErrBadReply`", is: webdelivery.ErrBadReply, promises: unclear,
+			fault: "A success status with an HTML page", is: webdelivery.ErrBadReply, promises: unclear,
 			variants: []variant{
 				{name: "HTML", fault: testserver.Fault{Status: 200, Header: html, Body: "<html>"}, body: true},
 				{name: "what says that it is", fault: testserver.Fault{Status: 200, Header: html, Body: "{}"}, body: true},
 			},
 		},
 		{
-			fault: "A success status with a body that is not JSON", becomes: "`ErrBadReply`", is: webdelivery.ErrBadReply,
+			fault: "A success status with a body that is not JSON", is: webdelivery.ErrBadReply,
 			promises: unclear.but(colDelete, promise{}).but(colWrite, promise{}),
 			variants: []variant{
 				{name: "trailing garbage", fault: success(`{"id":"a"} x`), body: true},
@@ -334,7 +319,7 @@ func matrix() []faultRow {
 			},
 		},
 		{
-			fault: "401 with a session: one new login, one more attempt", becomes: "`ErrUnauthorized`", is: webdelivery.ErrUnauthorized,
+			fault: "401 with a session: one new login, one more attempt", is: webdelivery.ErrUnauthorized,
 			promises: promises{
 				colRead: {2, not}, colPages: {2, not}, colRows: {2, not}, colDelete: {2, not}, colPurge: {2, not}, colWrite: {2, not},
 			},
@@ -712,41 +697,4 @@ func (f *fixture) cancelCall(c cancellation, op operationOf) {
 	sent = len(f.srv.Requests())
 	time.Sleep(time.Minute)
 	assert.Len(f, f.srv.Requests(), sent, "nothing is sent afterwards")
-}
-
-// The page shows these tables.
-func TestReliabilityPage(t *testing.T) {
-	t.Parallel()
-	b, err := os.ReadFile("docs/internals/reliability.md")
-	require.NoError(t, err)
-	page := string(b)
-
-	heads := []string{"Fault", "Error"}
-	for c := range columns {
-		heads = append(heads, c.String())
-	}
-	var rows [][]string
-	for _, row := range matrix() {
-		cells := []string{row.fault, row.becomes}
-		for c := range columns {
-			cells = append(cells, row.promises[c].text(c))
-		}
-		rows = append(rows, cells)
-	}
-	assert.Contains(t, page, markdown(heads, rows))
-
-	rows = nil
-	for _, c := range cancellations() {
-		rows = append(rows, []string{c.moment, c.outcome.String()})
-	}
-	assert.Contains(t, page, markdown([]string{"The context ends", "Outcome of a write"}, rows))
-}
-
-// markdown prints a table.
-func markdown(heads []string, rows [][]string) string {
-	lines := []string{"| " + strings.Join(heads, " | ") + " |", strings.Repeat("|---", len(heads)) + "|"}
-	for _, row := range rows {
-		lines = append(lines, "| "+strings.Join(row, " | ")+" |")
-	}
-	return strings.Join(lines, "\n") + "\n"
 }
