@@ -25,6 +25,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/examples/internal/program"
 	"github.com/webdelivery/webdelivery-go/internal/conformance"
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
@@ -51,7 +52,18 @@ func run(ctx context.Context, args []string, s program.Streams) error {
 	t.BaseURL, t.Customer = os.Getenv("WEBDELIVERY_BASE_URL"), os.Getenv("WEBDELIVERY_CUSTOMER")
 	t.User = conformance.User{Name: os.Getenv("WEBDELIVERY_USERNAME"), Password: os.Getenv("WEBDELIVERY_PASSWORD")}
 	t.Visitor = conformance.User{Name: os.Getenv("WEBDELIVERY_VISITOR_USERNAME"), Password: os.Getenv("WEBDELIVERY_VISITOR_PASSWORD")}
-	if !program.Configured() {
+	if program.Configured() {
+		if _, err := webdelivery.NewClientFromEnv(); err != nil {
+			return err
+		}
+		if file := os.Getenv("WEBDELIVERY_PASSWORD_FILE"); file != "" {
+			text, err := os.ReadFile(file) //nolint:gosec // G304: who sets the variable chooses the file
+			if err != nil {
+				return err
+			}
+			t.User.Password = strings.TrimRight(string(text), "\r\n")
+		}
+	} else {
 		fake, err := webdeliverytest.Start()
 		if err != nil {
 			return err

@@ -5,6 +5,8 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,8 +15,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go/examples/internal/program"
+	"github.com/webdelivery/webdelivery-go/examples/internal/program/programtest"
 	"github.com/webdelivery/webdelivery-go/internal/conformance"
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
+	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
 var alice = conformance.User{Name: "alice", Password: "correct-horse-battery"}
@@ -122,13 +126,26 @@ func TestTroubleIsOneLine(t *testing.T) {
 
 // Without settings the doctor examines a fake service.
 func TestWithoutSettings(t *testing.T) { //nolint:paralleltest // it sets environment variables
-	for _, name := range program.Variables {
-		t.Setenv(name, "")
-	}
+	programtest.NoService(t)
 	var out, errs bytes.Buffer
 	file := t.TempDir() + "/report.md"
 	require.NoError(t, run(t.Context(), []string{"-report", file}, program.Streams{Out: &out, Err: &errs}))
 	assert.Contains(t, errs.String(), "fake")
 	assert.Contains(t, out.String(), "rules hold, 0 are broken")
 	assert.FileExists(t, file)
+}
+
+// The settings are those of every program: a password in a file, and a missing variable by its name.
+func TestSettings(t *testing.T) { //nolint:paralleltest // it sets environment variables
+	srv := webdeliverytest.NewServer(t)
+	programtest.UseService(t, srv)
+	t.Setenv("WEBDELIVERY_PASSWORD", "")
+	file := filepath.Join(t.TempDir(), "password")
+	require.NoError(t, os.WriteFile(file, []byte(srv.Password+"\n"), 0o600))
+	t.Setenv("WEBDELIVERY_PASSWORD_FILE", file)
+	var out bytes.Buffer
+	require.NoError(t, run(t.Context(), nil, program.Streams{Out: &out, Err: &out}), out.String())
+
+	t.Setenv("WEBDELIVERY_CUSTOMER", "")
+	require.ErrorContains(t, run(t.Context(), nil, program.Streams{Out: &out, Err: &out}), "WEBDELIVERY_CUSTOMER")
 }
