@@ -283,17 +283,17 @@ func (s *NetworkListsService) deleteEntry(ctx context.Context, id, entryID strin
 	return s.change(ctx, at(http.MethodDelete, s.conn.dialect.EntryDeletePath, id, entryID), id, entryID)
 }
 
-// ClearEntries removes all entries and keeps the list. It sends up to three requests: one reads the list for the address of
-// the deletion (open point 24), one clears the list, and one reads how many entries are left, also those that others added
-// meanwhile. If some are left, it returns an [*EntriesLeftError] together with the task; call it again. If it cannot read
+// ClearEntries removes all entries and keeps the list. It sends up to three requests: one reads the list for the
+// address of the deletion (open point 24), one clears the list, and one reads how many entries are left, also those
+// that others added meanwhile. If some are left, it returns an [*EntriesLeftError] together with the task; call it again. If it cannot read
 // what is left, the outcome is [OutcomeUnknown].
 //
 // If the response has a task that is not complete, the entries may go when it completes, so ClearEntries reads nothing:
 // wait with [TasksService.Wait], and read Total of [NetworkListsService.Entries] with a Count of 1. If the response has no
 // task, the task is complete and has no id.
 //
-// If the list does not exist, ClearEntries returns [ErrNotFound]; if the response is that of another list or has no address
-// for the deletion, it returns [ErrBadReply] and clears nothing.
+// If the list does not exist, ClearEntries returns [ErrNotFound]; if the response is that of another list or has no
+// address for the deletion, it returns [ErrBadReply] and clears nothing.
 func (s *NetworkListsService) ClearEntries(ctx context.Context, id string) (*Task, error) {
 	path, query, err := s.batchDeletion(ctx, id)
 	if err != nil {

@@ -20,9 +20,9 @@ import (
 // Total, the response has as many rows as All requested, so more may match. Ask again, or let the time range end in the
 // past, where no rows are added.
 //
-// A collection has Path, Page and Reason: the address of the next page is missing, leads elsewhere or in a circle; a page is
-// not the requested one or has nothing new; the pages end before everything that they announced has come; three pages in a
-// row are empty; or MaxPages is reached. (Open point 2.)
+// A collection has Path, Page and Reason: the address of the next page is missing, leads elsewhere or in a circle; a page
+// is not the requested one or has nothing new; the pages end before everything that they announced has come; three pages
+// in a row are empty; or MaxPages is reached. (Open point 2.)
 type IncompleteError struct {
 	Got    int64  // rows in the response
 	Total  int64  // total_results of the response

@@ -24,8 +24,8 @@ const (
 
 func (m mark) end() int { return int(m &^ differs) }
 
-// scan splits the row at the beginning of the text, from its bracket on, and returns the index after it, or 0 if the row is
-// incomplete or invalid.
+// scan splits the row at the beginning of the text, from its bracket on, and returns the index after it, or 0 if the row
+// is incomplete or invalid.
 func (s *rowScan) scan(text []byte) (end int) {
 	i, marks := skipBlanks(text, 1), s.marks[:0]
 	marks = append(marks, 0)
