@@ -285,8 +285,8 @@ func (s *NetworkListsService) deleteEntry(ctx context.Context, id, entryID strin
 
 // ClearEntries removes all entries and keeps the list. It sends up to three requests: one reads the list for the
 // address of the deletion (open point 24), one clears the list, and one reads how many entries are left, also those
-// that others added meanwhile. If some are left, it returns an [*EntriesLeftError] together with the task; call it again. If it cannot read
-// what is left, the outcome is [OutcomeUnknown].
+// that others added meanwhile. If some are left, it returns an [*EntriesLeftError] together with the task; call it
+// again. If it cannot read what is left, the outcome is [OutcomeUnknown].
 //
 // If the response has a task that is not complete, the entries may go when it completes, so ClearEntries reads nothing:
 // wait with [TasksService.Wait], and read Total of [NetworkListsService.Entries] with a Count of 1. If the response has no
