@@ -32,8 +32,8 @@
 // # Errors
 //
 //   - [*ValidationError]: an argument is invalid, and nothing was sent. It matches [ErrInvalid].
-//   - [*Error]: a request failed, or the service rejected it. It has the status, the service's description and the number
-//     of attempts, and matches [ErrNotFound], [ErrUnauthorized], [ErrRateLimited] and others.
+//   - [*Error]: a request failed, or the service rejected it. It has the status, the service's description and the
+//     number of attempts, and matches [ErrNotFound], [ErrUnauthorized], [ErrRateLimited] and others.
 //   - [*TaskError], [*TransactionError]: the request succeeded, but the task or the purge failed.
 //   - [*PlanError], [*PartialError], [*QueueError]: part of a larger change was refused or failed.
 //   - [*IncompleteError]: a collection or the rows of a query ended before everything announced had arrived.

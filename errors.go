@@ -83,8 +83,8 @@ type Error struct {
 	cause      error         // what failed besides the status: the connection, the context, the decoding
 }
 
-// Error returns method, host, path, status, description and cause on one line. The service's words are quoted and
-// cut.
+// Error returns method, host, path, status, description and cause on one line. The service's words are cut, and quoted
+// if they contain unprintable characters.
 func (e *Error) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "webdelivery: %s %s%s", e.Method, e.Host, e.Path)

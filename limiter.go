@@ -41,8 +41,8 @@ import (
 //
 //	Waiting() error
 //
-// It returns why its callers have no permit yet, or nil if none waits. A [PurgeQueue] waits for permits on behalf of its
-// callers, and adds this reason to the error of a caller whose context ends meanwhile.
+// It returns why its callers have no permit yet, or nil if none waits. A [PurgeQueue] waits for permits on behalf of
+// its callers, and adds this reason to the error of a caller whose context ends meanwhile.
 //
 // [section 8]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#8-limits
 type Limiter interface {

@@ -127,14 +127,14 @@ type NetworkListOptions struct {
 	Deprecated bool            `url:"deprecated,omitempty"` // true includes deprecated lists
 	Page       int             `url:"page,omitempty"`       // from 1; All starts at this page
 	Count      int             `url:"count,omitempty"`      // lists per page; the service's default is 10
-	MaxPages   int             `url:"-"`                    // if more pages follow, All ends with a *IncompleteError; 0: no limit
+	MaxPages   int             `url:"-"`                    // if more pages follow, All ends with an *IncompleteError; 0: no limit
 }
 
 // EntryOptions selects pages of entries. A zero field is not sent, so the service uses its default.
 type EntryOptions struct {
 	Page     int `url:"page,omitempty"`  // from 1; AllEntries starts at this page
 	Count    int `url:"count,omitempty"` // entries per page; the service's default is 100
-	MaxPages int `url:"-"`               // if more pages follow, AllEntries ends with a *IncompleteError; 0: no limit
+	MaxPages int `url:"-"`               // if more pages follow, AllEntries ends with an *IncompleteError; 0: no limit
 }
 
 // Paths of section 4.6 of the service document.
@@ -150,8 +150,9 @@ func (s *NetworkListsService) List(ctx context.Context, options NetworkListOptio
 	return fetchPage[NetworkList](ctx, s.conn, options.call())
 }
 
-// All returns all lists without their entries, from the page of the options to the last. Ranging again sends new requests.
-// The first error ends the sequence and comes with a zero NetworkList. [TasksService.All] says how pages are checked.
+// All returns all lists without their entries, from the page of the options to the last. Ranging again sends new
+// requests. The first error ends the sequence and comes with a zero NetworkList. [TasksService.All] says how pages are
+// checked.
 func (s *NetworkListsService) All(ctx context.Context, options NetworkListOptions) iter.Seq2[NetworkList, error] {
 	return eachItem[NetworkList](ctx, s.conn, options.call(), options.MaxPages, 0)
 }
@@ -269,7 +270,7 @@ type NetworkListMatch struct {
 // form counts as the IPv4 address, a range such as ::/0 covers IPv4, too, and a zone is ignored. Deprecated lists are
 // searched as well. If nothing covers the address, the result is empty.
 //
-// Find reads all IP lists, 1,000 entries per request. If a list changes while it is read, Find returns a
+// Find reads all IP lists, 1,000 entries per request. If a list changes while it is read, Find returns an
 // [*IncompleteError]: call it again. If the address is the zero Addr, it returns a [*ValidationError].
 func (s *NetworkListsService) Find(ctx context.Context, addr netip.Addr) ([]NetworkListMatch, error) {
 	if !addr.IsValid() {

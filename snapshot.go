@@ -26,9 +26,9 @@ const (
 // snapshot reads all entries of a list, 1,000 per page, and prefetches 4 pages.
 //
 // Others may change the list between two pages. An entry that moves to an earlier page is missed, one that moves to a
-// later page comes twice, and a plan made from that would be wrong. So all pages have the same total, which is the number
-// of their entries, and no id comes twice. The document does not say that a list holds a text only once (open point 26
-// assumes it of additions), so a text with two ids is two entries. An id with two texts is no id.
+// later page appears twice, and a plan made from that would be wrong. So all pages must have the same total, which is
+// the number of their entries, and no id may appear twice. The document does not say that a list holds a text only once
+// (open point 26 assumes it of additions), so a text with two ids is two entries. An id with two texts is not an id.
 func (s *NetworkListsService) snapshot(ctx context.Context, id string) (entries []NetworkListEntry, held []lists.Entry, err error) {
 	cl := EntryOptions{Count: pageOfEntries}.call(id)
 	for e, err := range eachItem[NetworkListEntry](ctx, s.conn, cl, 0, bulkConcurrency) {
