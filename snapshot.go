@@ -44,7 +44,7 @@ func (s *NetworkListsService) snapshot(ctx context.Context, id string) (entries 
 		case !address.Fits(e.ID), twice && entries[at].Entry != e.Entry:
 			return nil, nil, s.unusable("the entry %q has no id of its own", secrets.Excerpt([]byte(e.Entry), maxShown))
 		case twice:
-			reason := fmt.Sprintf("the list changed while it was read: the entry %s comes twice", redact.Line(secrets.Text(e.Entry)))
+			reason := fmt.Sprintf("the list changed while it was read: the entry %s appears twice", redact.Line(secrets.Text(e.Entry)))
 			return nil, nil, &IncompleteError{Path: secrets.Text(s.conn.base.Path(cl.Path)), Page: (i + pageOfEntries - 1) / pageOfEntries, Reason: reason}
 		}
 		seen[e.ID] = i
