@@ -47,7 +47,7 @@ func dialectOf(text string) (d Dialect, err error) {
 	return d, nil
 }
 
-// withDefaults fills in the zero fields, and refuses fields that cannot be sent.
+// withDefaults fills in the zero fields, and refuses values that cannot be sent.
 func (d Dialect) withDefaults() (Dialect, error) {
 	d.StartTimeParam = cmp.Or(d.StartTimeParam, "starttime")
 	d.EntryKey = cmp.Or(d.EntryKey, "entry")

@@ -71,7 +71,7 @@ type AddEntriesResult struct {
 // [TasksService.WaitAll]. Any 2xx response other than an HTML page counts as accepted. If it neither names a task nor
 // shows the entries, it proves nothing: if the entries must be there, read the list.
 func (s *NetworkListsService) AddEntries(ctx context.Context, id string, entries []string) (*AddEntriesResult, error) {
-	if _, err := expand(entriesPath, id); err != nil { // checks the id also if there are no entries
+	if _, err := expand(entriesPath, id); err != nil { // checks the id even if there are no entries
 		return nil, err
 	}
 	parsed, err := parseEntries("entries", "", entries)
@@ -173,7 +173,7 @@ type RemoveEntriesResult struct {
 // RemoveEntries again with all values. If the list cannot be read, nothing was removed and the result is nil.
 // RemoveEntries does not wait for the tasks: use [TasksService.WaitAll].
 func (s *NetworkListsService) RemoveEntries(ctx context.Context, id string, values []string) (*RemoveEntriesResult, error) {
-	if _, err := expand(entriesPath, id); err != nil { // checks the id also if there are no values
+	if _, err := expand(entriesPath, id); err != nil { // checks the id even if there are no values
 		return nil, err
 	}
 	result := &RemoveEntriesResult{}

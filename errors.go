@@ -46,7 +46,7 @@ const (
 //
 //   - [OutcomeApplied] if err is nil, or if the service accepted the write but its response lacked expected fields
 //   - [OutcomeNotApplied] if the write was never sent or the service refused it, and for calls that only read
-//   - [OutcomeUnknown] otherwise, also for errors of other packages and of a Wait, whose task or purge goes on
+//   - [OutcomeUnknown] otherwise, including errors of other packages and of a Wait, whose task or purge goes on
 func OutcomeOf(err error) Outcome {
 	if err == nil {
 		return OutcomeApplied

@@ -152,7 +152,7 @@ type QueryEcho struct {
 	Filters string `json:"filters"`
 }
 
-// Query reads one response, of at most 10 rows if the query has no Limit. [Result.Truncated] reports whether more
+// Query reads one response, of at most 10 rows if the Limit of the query is 0. [Result.Truncated] reports whether more
 // match; All streams every row. [WithMaxResponseBytes] limits the response. If rows are missing, Query returns the
 // partial Result together with an [*IncompleteError]. With any other error, the Result is nil. If the response is not a
 // result, the error is [ErrBadReply].

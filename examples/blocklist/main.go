@@ -194,7 +194,7 @@ func (j *job) carryOut(ctx context.Context, lists *webdelivery.NetworkListsServi
 		return &program.Exit{Code: code, Err: fmt.Errorf("nothing was changed; plan again: %w", err)}
 	}
 	err = errors.Join(err, j.print(result, fmt.Sprintf("added %d, removed %d\n", result.Added, result.Removed)))
-	if webdelivery.OutcomeOf(err) == webdelivery.OutcomeUnknown { // also if only the printing failed
+	if webdelivery.OutcomeOf(err) == webdelivery.OutcomeUnknown { // even if only the printing failed
 		again := "plan and apply again"
 		if j.wait && len(result.Tasks) > 0 {
 			again += " after the tasks have ended; -json prints their ids"

@@ -149,7 +149,7 @@ func changeRules() []Rule {
 func (p *probe) emptied(test func()) {
 	p.need(p.WriteList != "", "the configuration does not say which list may be written")
 	p.need(p.total() == 0, "the list that may be written is not empty")
-	defer func() { // also if the check ends within
+	defer func() { // even if the check ends within
 		p.strict = false
 		for _, e := range p.entries() {
 			p.deleteEntry(e.at("id").text())
@@ -174,9 +174,9 @@ func (p *probe) written(values []string, test func(first string)) {
 	})
 }
 
-// many posts so many entries, provided that one request can remove them all.
+// many posts that many entries, provided that one request can remove them all.
 func (p *probe) many(count int, test func(response)) {
-	p.written([]string{"192.0.2.1"}, func(string) { p.need(p.clear(), "so many entries could not be removed again") })
+	p.written([]string{"192.0.2.1"}, func(string) { p.need(p.clear(), "that many entries could not be removed again") })
 	p.emptied(func() {
 		defer p.clear()
 		values := make([]string, count)

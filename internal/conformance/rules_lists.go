@@ -305,7 +305,7 @@ func pageAddress(n node, path, index string) {
 	}
 }
 
-// listWithEntries returns the id of one of the first lists that has at least so many entries.
+// listWithEntries returns the id of one of the first lists that has at least that many entries.
 func (p *probe) listWithEntries(least int) string {
 	if id := p.withEntries[least]; id != "" {
 		return id

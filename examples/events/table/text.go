@@ -36,8 +36,8 @@ func (t *text) end(end string) error {
 	return err
 }
 
-// csvWriter replaces package encoding/csv, which changes line ends within cells when it ends lines as RFC 4180 has it.
-// That package also writes null and an empty text alike.
+// csvWriter replaces package encoding/csv, which changes line ends within cells when it ends lines as RFC 4180
+// requires. That package also writes null and an empty text alike.
 type csvWriter struct {
 	text
 	columns []Column
