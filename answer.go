@@ -11,16 +11,16 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
-// optionalTask reads the response to a change, which may hold a task or only its id. It returns nil if there is no task
-// (open point 21). The service accepted the change, so a response of an unknown shape is no error. Only an HTML page is
-// one, because no service sends it. changed are the ids of the changed resources.
+// optionalTask reads the task, or only its id, from the response to a change. It returns nil if there is none (open
+// point 21): the service accepted the change, so an unknown shape is not an error. An HTML page is one, because no
+// service sends it. changed lists the ids of the changed resources.
 func (r *response) optionalTask(changed ...string) (*Task, error) {
 	if wire.IsHTML(r.Header) {
 		return nil, r.bad("an HTML page", nil)
 	}
 	task := taskIn(r.Body, changed)
 	if task.ID == "" {
-		return nil, nil //nolint:nilnil // no task is no error
+		return nil, nil //nolint:nilnil // no task is not an error
 	}
 	if !address.Fits(task.ID) { // Get could not read it
 		return nil, r.bad("a task whose id cannot be part of an address", nil)
@@ -28,11 +28,11 @@ func (r *response) optionalTask(changed ...string) (*Task, error) {
 	return &task, nil
 }
 
-// membersOfTask are members that only a task has, as far as the service document says.
+// membersOfTask lists the members that, in the service document, only a task has.
 var membersOfTask = []string{"complete", "operation", "status", "progress", "begin_time", "error_info"}
 
-// taskIn returns the task in the response to a change, with only its ID if the response has no more of it. The ID is ""
-// if the response has no task (open point 21).
+// taskIn returns the task in the response to a change, perhaps with nothing but its ID. The ID is "" if there is no
+// task (open point 21).
 func taskIn(body []byte, changed []string) (task Task) {
 	var members map[string]json.RawMessage
 	if wire.Decode(body, &members) != nil {
@@ -40,13 +40,13 @@ func taskIn(body []byte, changed []string) (task Task) {
 	}
 	maps.DeleteFunc(members, func(_ string, value json.RawMessage) bool { return string(value) == "null" }) // null proves nothing
 	if wire.Decode(body, &task) != nil {
-		task = Task{} // a member has another type than in a task
+		task = Task{} // a member does not have the type that it has in a task
 	}
 	has := func(name string) bool { return members[name] != nil }
 	id, named := textOf(members["id"]), textOf(members["task_id"])
 	isChanged := slices.ContainsFunc(changed, func(other string) bool { return sameID(id, other) })
 	switch {
-	case named != "" && id != "" && id != named: // something else, which names its task
+	case named != "" && id != "" && id != named: // another object, which names its task
 		return Task{ID: named}
 	case named != "":
 		task.ID = named

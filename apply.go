@@ -14,52 +14,52 @@ import (
 
 // ApplyOptions are the options of Apply. With the zero value, Apply does not wait for tasks.
 type ApplyOptions struct {
-	// Wait waits for the tasks in the responses to the changes, as [TasksService.WaitAll] does. The first task that
-	// failed ends Apply. An entry that an addition covers is removed only after the task of that addition has ended.
-	// If the list is full, entries are added only after the tasks of the removals that make room. If a response names
-	// no task, and always without Wait, a change counts as in effect when its call is accepted, see
-	// [NetworkListsService.Apply]. Wait does not know the tasks of an earlier Apply.
+	// Wait waits for the tasks named in the responses, as [TasksService.WaitAll] does; the first task to fail ends Apply.
+	// An entry that an addition covers is removed only after the task of that addition has ended. If the list is full,
+	// entries are added only after the tasks of the removals that make room. Without Wait, or if a response names no task,
+	// a change counts as in effect once its call is accepted, see [NetworkListsService.Apply]. Wait does not cover the
+	// tasks of an earlier Apply.
 	Wait bool
-	// Concurrency is how many removals run at once. 0 means 4; below 0 it is invalid.
+	// Concurrency is how many removals run at once. 0 means 4; a negative value is invalid.
 	Concurrency int
 }
 
-// ApplyResult says what Apply has changed, also if it failed halfway.
+// ApplyResult says what Apply changed, even if it failed halfway.
 type ApplyResult struct {
-	Added   int      `json:"added"`   // entries that were added: a response proves it, or the list shows them; after a TaskError they may not be in effect
+	Added   int      `json:"added"`   // entries that were added, according to a response or the list; after a TaskError they may not be in effect
 	Removed int      `json:"removed"` // entries that were removed
 	Size    int      `json:"size"`    // entries in the list at the end; 0 if Apply failed before it read them
 	Tasks   []string `json:"tasks"`   // ids of the tasks in the responses, ended or not; nil if there were none
 }
 
-// Apply carries out a plan. It reads the list first. If the list is not what the plan was made for, Apply returns
-// [ErrPlanStale] before any change. It reads the list again at the end, and returns ErrPlanStale if the list is not
-// what the plan should have made of it. Apply does not change the plan.
+// Apply carries out a plan, which it does not modify. It first reads the list, and returns [ErrPlanStale] before any
+// change if the list is not what the plan was made for. At the end it reads the list again, and returns ErrPlanStale if
+// the list is not as planned.
 //
-// Apply works out order, numbers and guards again, because a stored plan may have been edited. If the plan is nil, or
-// no list can match it, Apply returns a [*ValidationError]. If it is beyond its own guards, or Plan could not have made
-// it for this list, Apply returns a [*PlanError]. In these cases nothing was changed.
+// Because a stored plan may have been edited, Apply recomputes its order and counts and checks its guards again. It
+// returns a [*ValidationError] if the plan is nil or no list can match it, and a [*PlanError] if the plan exceeds its
+// own guards or Plan could not have made it for this list. In these cases nothing was changed.
 //
-// Additions come before the removals that they cover. A response to an addition must name a task or show the entries.
-// After any other response, Apply reads the list before it removes what the addition covers. If an entry is not
-// there, Apply returns [ErrBadReply] with the beginning of the response.
+// Entries are added before the ones that they cover are removed. If the response to an addition neither names a task
+// nor shows the entries, Apply reads the list before it removes what the addition covers. If an entry is missing, Apply
+// returns [ErrBadReply] with the beginning of the response.
 //
-// If a response to an addition is lost, Apply sends the addition again, in at most 3 calls. Without Wait, it reads the
-// list before, and sends what is missing. With Wait, the list proves nothing, because it may show an entry whose task
-// still runs. So a response must name a task; otherwise Apply ends with an error that says what to do.
+// If the response to an addition is lost, Apply sends the addition again, up to 3 times in all. Without Wait, it first
+// reads the list and sends only what is missing. With Wait, the list proves nothing, because it may show an entry whose
+// task is still running. So a response must name a task; otherwise Apply ends with an error that says what to do.
 //
 // Without Wait, Apply considers an addition in effect if its call was accepted or the list shows it. If your service
-// puts it into effect only when the task ends, set Wait. Then a failed task ends Apply with a [*TaskError], before
-// anything is removed that the addition covers.
+// puts additions into effect only when their tasks end, set Wait: a failed task then ends Apply with a [*TaskError]
+// before anything that the addition covers is removed.
 //
-// If a change fails, the changes before it stay. The result says how far Apply came, and the outcome of the error is
-// [OutcomeUnknown] if anything was changed; otherwise the result is nil. To go on, plan and apply again. After an Apply
-// with Wait, first wait for the tasks of its result ([TasksService.WaitAll]). The list already shows an entry whose task
-// still runs, so the next Plan would take it as in effect. If such a task failed, remove the entries that it was to add,
-// and add them again.
+// If a change fails, the changes before it stay. If anything was or may have been changed, the result says how far
+// Apply got, and the outcome of the error is [OutcomeUnknown]; otherwise the result is nil. To continue, plan and apply
+// again. After an Apply with Wait, first wait for the tasks in its result ([TasksService.WaitAll]): the list already
+// shows entries whose task is still running, and the next Plan would consider them in effect. If such a task failed,
+// remove the entries that it was to add, and add them again.
 //
-// The wait options are those of tasks. WaitTimeout limits all waits together. [OnProgress] is called after each call
-// that changes the list, one call at a time, with the completed share in percent.
+// The wait options work as for tasks; WaitTimeout limits all waits together. [OnProgress] is called after each call
+// that changes the list, one call at a time, with the percentage completed.
 func (s *NetworkListsService) Apply(ctx context.Context, plan *Plan, options ApplyOptions, wait ...WaitOption) (*ApplyResult, error) {
 	if plan == nil {
 		return nil, invalid("plan", "is nil; create a plan with NetworkLists.Plan")
@@ -101,7 +101,7 @@ func (s *NetworkListsService) Apply(ctx context.Context, plan *Plan, options App
 	}
 }
 
-// apply is one call of Apply. Only its goroutine uses it, so OnProgress runs there, too.
+// apply is one call of Apply. Only the goroutine of that call uses it, so OnProgress runs there, too.
 type apply struct {
 	*NetworkListsService
 
@@ -152,7 +152,7 @@ func (a *apply) run(ctx context.Context, steps []lists.Step) error {
 	return a.verify(ctx)
 }
 
-// turn makes sure of the changes so far when removals follow additions, or additions removals.
+// turn verifies the changes so far when removals follow additions or vice versa.
 func (a *apply) turn(ctx context.Context, removing bool) error {
 	if a.removing == removing {
 		return nil
@@ -168,7 +168,7 @@ func (a *apply) turn(ctx context.Context, removing bool) error {
 	return a.prove(held)
 }
 
-// settle waits for the tasks of the changes so far. It does not report their progress, which is not that of the whole.
+// settle waits for the tasks of the changes so far, without reporting their progress, which is not that of the Apply.
 // WaitTimeout limits all waits together.
 func (a *apply) settle(ctx context.Context) error {
 	if !a.options.Wait || len(a.pending) == 0 {
@@ -185,11 +185,11 @@ func (a *apply) settle(ctx context.Context) error {
 	return err
 }
 
-// maxAdditions is how often entries are sent at most.
+// maxAdditions limits how often the same entries are sent.
 const maxAdditions = 3
 
-// add adds entries. If a response is lost, the entries may have been added. Without Wait, the list tells. With Wait, it
-// does not, because it may show an entry that is not in effect (open point 26): add sends the entries again until a
+// add adds entries. If a response is lost, the entries may have been added. Without Wait, the list tells; with Wait it
+// does not, because it may show entries that are not in effect (open point 26), so add sends them again until a
 // response names their task.
 func (a *apply) add(ctx context.Context, entries []lists.Entry) error {
 	for attempt, lost := 1, false; ; attempt++ {
@@ -245,7 +245,7 @@ func (a *apply) accepted(entries []lists.Entry, added *addedEntries) error {
 	return nil
 }
 
-// prove looks up the unproven additions in the list. It returns the error of the first one that is not there.
+// prove looks up the unproven additions in the list, and returns the error of the first one that is not there.
 func (a *apply) prove(held []lists.Entry) (failed error) {
 	is := lists.SetOf(held)
 	for _, added := range a.unproven {
@@ -261,7 +261,6 @@ func (a *apply) prove(held []lists.Entry) (failed error) {
 	return failed
 }
 
-// remove removes entries.
 func (a *apply) remove(ctx context.Context, indexes []int) error {
 	ids := make([]string, len(indexes))
 	for n, i := range indexes {

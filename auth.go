@@ -10,14 +10,14 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/transport"
 )
 
-// Auth holds the credentials of a client. Create it with [BasicAuth], [SessionAuth], their forms with a function, or
-// [SessionToken]; the zero value is invalid. No format verb, log or encoding of an Auth shows a secret. (Service document,
-// [section 5].)
+// Auth holds the credentials of a client. Create it with [BasicAuth], [SessionAuth], their Func variants, or
+// [SessionToken]; the zero value is invalid. Printing, logging or encoding an Auth never shows a secret. (Service
+// document, [section 5].)
 //
 // [section 5]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#5-authentication
 type Auth struct {
 	mode     authMode
-	username string // of always
+	username string // set by always
 	wrong    error  // what is wrong with a pair that never changes
 	pair     func(context.Context) (username, password string, err error)
 	token    redact.Secret
@@ -31,31 +31,31 @@ const (
 	modeToken   authMode = "token"
 )
 
-// BasicAuth sends user name and password with every request. They must not be empty or contain a control character,
-// and the user name must not contain a colon. Otherwise [NewClient] returns a [*ValidationError].
+// BasicAuth sends a user name and password with every request. If either is empty or contains a control character, or
+// the user name contains a colon, [NewClient] returns a [*ValidationError].
 //
-// A 401 is returned as [ErrUnauthorized] and not retried, and the client remembers nothing of it: a wrong password is
-// sent with every call. Stop at ErrUnauthorized if the service locks accounts.
+// A 401 is returned as [ErrUnauthorized] and not retried. The client does not remember it, so a wrong password is sent
+// with every call: stop at ErrUnauthorized if the service locks accounts.
 func BasicAuth(username, password string) Auth { return always(modeBasic, username, password) }
 
 // BasicAuthFunc is BasicAuth with the user name and password that a function returns, for a password that is rotated
-// while the client is in use. The client calls it before every attempt, also from several goroutines, so it should cache.
-// If it returns an error, or what [BasicAuth] refuses, the attempt is not sent, and the call returns an error that says
-// so and wraps the function's.
+// while the client is in use. The client calls it before every attempt, possibly from several goroutines at once, so it
+// should cache. If it returns an error or a pair that [BasicAuth] would refuse, the attempt is not sent, and the call
+// returns an error that says so and wraps the function's.
 //
-// If the service refuses a request with 401, or a purge with 403, and the function returns something else by then, the
+// If the service refuses a request with 401, or a purge with 403, and the function now returns a different pair, the
 // call is sent once more.
 func BasicAuthFunc(pair func(ctx context.Context) (username, password string, err error)) Auth {
 	return Auth{mode: modeBasic, pair: pair}
 }
 
-// SessionAuth logs in with user name and password before the first request that needs a session. It sends the id of
-// the session as the cookie authtoken. If the service refuses the session, the client logs in once for all calls
-// under way, and sends each of them once more. User name and password have the same rules as in [BasicAuth].
+// SessionAuth logs in with a user name and password before the first request that needs a session, and sends the id of
+// the session as the cookie authtoken. If the service refuses the session, the client logs in once for all calls in
+// progress, and sends each of them once more. User name and password follow the same rules as in [BasicAuth].
 //
-// If the service refuses a login or a new session, the next login follows after 1 s, and after further refusals 2, 4, 8,
-// 16 and 30 s. Until then, calls that need a session send nothing and return the error of the refused login at once,
-// mostly [ErrUnauthorized].
+// If the service refuses a login or a new session, the next login waits for 1 s, and after further refusals for 2, 4,
+// 8, 16 and 30 s. Until then, calls that need a session send nothing and return the error of the refused login at once,
+// usually [ErrUnauthorized].
 func SessionAuth(username, password string) Auth { return always(modeSession, username, password) }
 
 // SessionAuthFunc is SessionAuth with the user name and password that a function returns, as in [BasicAuthFunc]. The
@@ -74,9 +74,9 @@ func always(mode authMode, username, password string) Auth {
 	return a
 }
 
-// SessionToken uses an existing session by its id. If the id is empty or no cookie can carry it, [NewClient] returns
-// a [*ValidationError]. If the service refuses the id, calls return [ErrUnauthorized]. An expired id stays refused:
-// create a client with a new one.
+// SessionToken uses an existing session, given its id. If the id is empty or cannot be the value of a cookie,
+// [NewClient] returns a [*ValidationError]. If the service refuses the id, calls return [ErrUnauthorized]. When the
+// session has expired, create a new client with a new id.
 func SessionToken(token string) Auth {
 	return Auth{mode: modeToken, token: redact.New(token)}
 }
@@ -87,7 +87,7 @@ func (a Auth) String() string { return strings.TrimSpace(string(a.mode) + " " + 
 // GoString returns the same as String.
 func (a Auth) GoString() string { return a.String() }
 
-// validate checks what can be known without a call of the user's function.
+// validate checks what can be known without calling the user's function.
 func (a Auth) validate() error {
 	switch {
 	case a.mode == "":
@@ -102,8 +102,8 @@ func (a Auth) validate() error {
 	return a.wrong
 }
 
-// ask returns the pair for one attempt. An earlier attempt of the call may have been sent, so a wrong pair is not
-// invalid input.
+// ask returns the pair for one attempt. An earlier attempt of the call may have been sent, so a bad pair is not a
+// ValidationError.
 func (a Auth) ask(ctx context.Context) (username string, secret redact.Secret, err error) {
 	username, password, err := a.pair(ctx)
 	if err == nil {

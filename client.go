@@ -19,8 +19,8 @@ import (
 // Version is the version of this module: MAJOR.MINOR.PATCH without a v. The User-Agent header contains it.
 const Version = "0.1.0"
 
-// Client calls the service for one customer. Create it with [NewClient]. It is safe for concurrent use, never
-// changes, and needs no Close. Its zero value is of no use.
+// Client calls the service for one customer. Create it with [NewClient]. It is safe for concurrent use, never changes,
+// and needs no Close. The zero value is not usable.
 type Client struct {
 	// Tasks reads the records of long-running operations: section 4.1 of the service document.
 	Tasks *TasksService
@@ -38,12 +38,11 @@ type Client struct {
 }
 
 // NewClient creates a client for one customer of the service at baseURL. It sends nothing. Requests go to
-// {baseURL}/{customer}/v1. customer is one path element without slash and invisible character; NewClient escapes it.
+// {baseURL}/{customer}/v1. customer is one path element without slashes or invisible characters; NewClient escapes it.
 //
-// baseURL is https, or http on a loopback address (see [WithPlainHTTP]). It may have a path, which must not end in
-// the customer or in /v1. It must not have user information, a query or a fragment. If several options set the same
-// value, the later one wins. If an argument or option is invalid, NewClient returns a [*ValidationError] that names
-// it.
+// baseURL is https, or http on a loopback address (see [WithPlainHTTP]). It may have a path, which must not end in the
+// customer or in /v1, but no user information, query or fragment. If several options set the same value, the last one
+// wins. If an argument or option is invalid, NewClient returns a [*ValidationError] that names it.
 func NewClient(baseURL, customer string, auth Auth, options ...Option) (*Client, error) {
 	s := settings{
 		next: transport.NewRoundTripper(), userAgent: "webdelivery-go/" + Version,
@@ -77,20 +76,21 @@ func NewClient(baseURL, customer string, auth Auth, options ...Option) (*Client,
 	}, nil
 }
 
-// URL returns the start of all URLs of the client: {baseURL}/{customer}/v1, escaped, without credentials.
+// URL returns the URL that all requests of the client begin with: {baseURL}/{customer}/v1, escaped, without
+// credentials.
 func (c *Client) URL() string {
 	return c.conn.base.String()
 }
 
-// PurgeLimiter returns the limiter of [WithPurgeLimiter], the one for the client's customer if that limiter has several.
-// It returns nil if the client has none.
+// PurgeLimiter returns the limiter of [WithPurgeLimiter], or the one that its ForCustomer returned (see [Limiter]). It
+// returns nil if the client has none.
 func (c *Client) PurgeLimiter() Limiter { return c.limiter }
 
 // NewClientFromEnv creates a client from the environment. It reads WEBDELIVERY_BASE_URL, WEBDELIVERY_CUSTOMER,
-// WEBDELIVERY_USERNAME, and WEBDELIVERY_PASSWORD or WEBDELIVERY_PASSWORD_FILE. The file is read again for each attempt, as
-// with [BasicAuthFunc]; line breaks at its end do not count. WEBDELIVERY_AUTH is basic or session; the default is basic.
-// WEBDELIVERY_DIALECT sets fields of [Dialect], as in "StartTimeParam=startime,EntryKey=value"; an option WithDialect
-// replaces it.
+// WEBDELIVERY_USERNAME, and WEBDELIVERY_PASSWORD or WEBDELIVERY_PASSWORD_FILE. The file is read again for each attempt,
+// as with [BasicAuthFunc]; trailing line breaks are ignored. WEBDELIVERY_AUTH is basic or session; the default is
+// basic. WEBDELIVERY_DIALECT sets fields of [Dialect], as in "StartTimeParam=startime,EntryKey=value"; the option
+// [WithDialect] overrides it.
 //
 // If a variable is missing, empty or invalid, it returns a [*ValidationError] whose Field is the name of the
 // variable. If there are several, errors.As finds the first. Otherwise it behaves like [NewClient].
@@ -118,7 +118,7 @@ func NewClientFromEnv(options ...Option) (*Client, error) {
 	auth := always(mode, username, password)
 	if file != "" {
 		read := func() (string, error) {
-			text, err := os.ReadFile(file) //nolint:gosec // G304: who sets the variable chooses the file
+			text, err := os.ReadFile(file) //nolint:gosec // G304: whoever sets the variable chooses the file
 			return strings.TrimRight(string(text), "\r\n"), err
 		}
 		first, err := read()
@@ -150,22 +150,22 @@ var variables = map[string]string{
 	"password": "WEBDELIVERY_PASSWORD", "user name and password": "WEBDELIVERY_USERNAME and WEBDELIVERY_PASSWORD",
 }
 
-// Do sends any request of the service, also one that has no method here. It uses the same credentials, limits,
-// retries and errors as all other calls. Do keeps neither in nor out.
+// Do sends any request to the service, including those that have no method here, with the same credentials, limits,
+// retries and errors as all other calls. It retains neither in nor out.
 //
-//   - path is relative to {baseURL}/{customer}/v1. It starts with a slash, is escaped, and may have a query. An
-//     address of the same origin below that base is valid, too.
-//   - in becomes the JSON body. If it is nil, Do sends no body.
+//   - path is relative to {baseURL}/{customer}/v1. It starts with a slash, is escaped, and may have a query. A full URL
+//     below that base is valid, too.
+//   - in is encoded as the JSON body. If it is nil, Do sends no body.
 //   - out is a pointer that Do decodes the JSON response into. A *json.RawMessage gets the body unchanged, even an
 //     empty one. If out is nil, Do ignores the body.
 //
-// If the response has a code of 400 or more, Do returns an error, whatever the HTTP status. A transaction is an
-// exception: its code tells how it ended. A POST to /cache/purge waits for a purge permit. Do retries it, GET, HEAD
-// and DELETE after transient failures, and any other write only if the service certainly did not process it. If a
-// retried DELETE gets 404 because an earlier attempt may have succeeded, Do returns nil and leaves out unchanged.
+// If the body of the response has a code of 400 or more, Do returns an error, whatever the HTTP status. A transaction
+// is an exception: its code tells how it ended. A POST to /cache/purge waits for a purge permit. Do retries purges,
+// GET, HEAD and DELETE after transient failures, and any other write only if the service certainly did not process it.
+// If a retried DELETE gets 404 because an earlier attempt may have succeeded, Do returns nil and leaves out unchanged.
 //
 // If an argument is invalid, Do returns a [*ValidationError]. If it cannot decode the response, or gets null for a
-// struct, it returns [ErrBadReply]. The outcome of a write is then [OutcomeUnknown].
+// struct, it returns [ErrBadReply], and the outcome of a write is [OutcomeUnknown].
 func (c *Client) Do(ctx context.Context, method, path string, in, out any) error {
 	if !validMethod(method) {
 		return invalid("method", "%q is not an HTTP method", method)

@@ -59,8 +59,8 @@ func (r *response) checkText() error {
 	return nil
 }
 
-// bad returns the error for a response that cannot be used. It never matches ErrInvalid, because the request was
-// sent. A type that Do decodes into may return ErrInvalid, for example a Plan.
+// bad returns the error for a response that cannot be used. It never matches ErrInvalid, because the request was sent;
+// but a type that Do decodes into, such as a Plan, may return ErrInvalid.
 func (r *response) bad(what string, cause error) *Error {
 	if errors.Is(cause, ErrInvalid) {
 		cause = errors.New(cause.Error())
@@ -92,8 +92,8 @@ func (e *badResponse) Error() string {
 func (e *badResponse) Is(target error) bool { return target == ErrBadReply }
 func (e *badResponse) Unwrap() error        { return e.cause }
 
-// broken returns the error for a stream that cannot be read to its end. The connection or the caller cut it, or it is
-// not what the service document says.
+// broken returns the error for a stream that cannot be read to its end: the connection or the caller cut it, or it does
+// not follow the service document.
 func (r *response) broken(err error) *Error {
 	if cause := r.Broken(); cause != nil {
 		return r.conn.newError(r.Response, cause)
@@ -101,10 +101,10 @@ func (r *response) broken(err error) *Error {
 	return r.bad("", err)
 }
 
-// maxShown limits how many bytes of a body its error shows.
+// maxShown limits how many bytes of a body an error shows.
 const maxShown = 200
 
-// marshalJSON encodes a request body. It does not escape characters for HTML.
+// marshalJSON encodes a request body, without escaping characters for HTML.
 func marshalJSON(v any) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)

@@ -5,15 +5,16 @@ import (
 	"strings"
 )
 
-// Dialect has the spellings of requests that the service document leaves open. If your service differs, change one
-// field. A zero field means its default. A Dialect changes only what the client sends: it reads every known spelling.
+// Dialect holds the spellings of requests that the service document leaves open. Set only the fields in which your
+// service differs; a zero field means its default. A Dialect changes only what the client sends: it reads every known
+// spelling.
 type Dialect struct {
 	// TasksPrefix comes before /tasks. Section 4.1 of the service document does not show it. Default "".
 	TasksPrefix string
-	// StartTimeParam is the name of the start parameter of statistics queries. Section 4.2 spells it starttime and
+	// StartTimeParam is the name of the start parameter of statistics queries. Section 4.2 spells it both starttime and
 	// startime. Default "starttime".
 	StartTimeParam string
-	// EntryKey is the member that holds an entry in a POST to entries. Section 4.6 calls it entry and value. Default
+	// EntryKey is the member that holds an entry in a POST to entries. Section 4.6 calls it both entry and value. Default
 	// "entry".
 	EntryKey string
 	// EntryDeletePath is the path that deletes one entry, with {list} and {entry} in place of the ids, in this order.
@@ -46,7 +47,7 @@ func dialectOf(text string) (d Dialect, err error) {
 	return d, nil
 }
 
-// withDefaults fills in the zero fields, and refuses fields that cannot be sent.
+// withDefaults fills in the zero fields, and refuses values that cannot be sent.
 func (d Dialect) withDefaults() (Dialect, error) {
 	d.StartTimeParam = cmp.Or(d.StartTimeParam, "starttime")
 	d.EntryKey = cmp.Or(d.EntryKey, "entry")

@@ -25,22 +25,22 @@
 //
 // # Concurrency
 //
-// A Client is safe for concurrent use: create one per customer and keep it; it needs no Close. So are its services, a
-// [PurgeQueue], and package filters. Only one goroutine at a time may range over an [Export] or any other sequence. A
-// [Row] of a stream is valid until the next one; [Row.Clone] keeps it.
+// A Client, its services, a [PurgeQueue], and package filters are safe for concurrent use. Create one Client per
+// customer and keep it; it needs no Close. Only one goroutine at a time may range over an [Export] or any other
+// sequence. A [Row] of a stream is valid until the next one; [Row.Clone] keeps it.
 //
 // # Errors
 //
 //   - [*ValidationError]: an argument is invalid, and nothing was sent. It matches [ErrInvalid].
-//   - [*Error]: a request failed, or the service rejected it. It has the status, the service's description and the number
-//     of attempts, and matches [ErrNotFound], [ErrUnauthorized], [ErrRateLimited] and others.
+//   - [*Error]: a request failed, or the service rejected it. It has the status, the service's description and the
+//     number of attempts, and matches [ErrNotFound], [ErrUnauthorized], [ErrRateLimited] and others.
 //   - [*TaskError], [*TransactionError]: the request succeeded, but the task or the purge failed.
-//   - [*PlanError], [*PartialError], [*QueueError]: a part of a larger change was refused or failed.
-//   - [*IncompleteError]: a collection or rows ended before all announced items came.
+//   - [*PlanError], [*PartialError], [*QueueError]: part of a larger change was refused or failed.
+//   - [*IncompleteError]: a collection or the rows of a query ended before everything announced had arrived.
 //
 // If the context of a call ends, its error matches context.Canceled or context.DeadlineExceeded. After a write,
-// [OutcomeOf] says whether the service carried it out. The text of every error is safe to log: it holds no credential.
-// The [list of errors] says what to do about each.
+// [OutcomeOf] says whether the service carried it out. The text of every error is safe to log: it contains no
+// credential. The [list of errors] says what to do about each.
 //
 // # Retries
 //
@@ -53,37 +53,37 @@
 //	any other write            only if the service certainly did not process it: no connection, 429,
 //	                           503 with Retry-After; 3 attempts
 //
-// If Retry-After exceeds MaxWait ([RetryPolicy]) or the rest of the context, the call returns the response as an error
-// at once. Unknown hosts, untrusted certificates and unusable responses are not retried. All retries of a client share
-// one budget, so a service in trouble does not get four times as many requests. Each attempt has 30 s
-// ([WithAttemptTimeout]); only its context limits the whole call. The [fault tables] show what happens after each
+// If Retry-After exceeds MaxWait ([RetryPolicy]) or the time left in the context, the call returns the response as an
+// error at once. Unknown hosts, untrusted certificates and unusable responses are not retried. All retries of a client
+// share one budget, so a service in trouble does not get four times as many requests. Each attempt may take 30 s
+// ([WithAttemptTimeout]); only the context limits the whole call. The [fault tables] show what happens after each
 // fault.
 //
 // # Limits
 //
-// The service accepts 2 purges per second and customer, so each attempt of a purge waits for a permit. All clients of
-// a process with the same origin and customer share the permits, in the order of their calls: at most two purges are
+// The service accepts 2 purges per second for each customer, so each attempt of a purge waits for a permit. All clients
+// of a process with the same origin and customer share the permits, in the order of their calls: at most two purges are
 // on their way or have arrived within the last 1.05 s. While the service answers that purges come too fast (503 or
-// 429), the interval doubles, up to 16 s, and each accepted purge shortens it a little, so processes that do not know
-// of each other find their shares. [WithPurgeLimiter] replaces the permits; those of module redislimit are shared by
-// many processes.
+// 429), the interval doubles, up to 16 s, and each accepted purge shortens it a little, so that processes that do not
+// know of each other settle on their shares. [WithPurgeLimiter] replaces the permits; those of module redislimit are
+// shared by many processes.
 //
 // A response that is read whole may have up to 32 MiB ([WithMaxResponseBytes]). A stream of rows needs constant memory
-// and may take any time as long as data arrives ([WithIdleTimeout]).
+// and has no time limit as long as data keeps arriving ([WithIdleTimeout]).
 //
 // # Authentication
 //
-// [BasicAuth] sends the password with every call. [SessionAuth] logs in at the first call and, when the service
-// refuses the session, once more for all calls concerned. After a refused login it waits 1 to 30 s before the next.
-// [BasicAuthFunc] and [SessionAuthFunc] ask for a password that is rotated. Credentials go only to the origin of the
-// base URL; no redirect is followed.
+// [BasicAuth] sends the password with every call. [SessionAuth] logs in at the first call and, when the service refuses
+// the session, once more for all calls concerned. After a refused login it waits 1 to 30 s before the next.
+// [BasicAuthFunc] and [SessionAuthFunc] call a function for a password that is rotated. Credentials go only to the
+// origin of the base URL; no redirect is followed.
 //
 // # Service document
 //
-// Comments name the section of the [service document] that they follow. Where it leaves something open, an [open
-// point] has the decision of the SDK; if your service spells a request differently, see [WithDialect]. [Client.Do]
-// sends what has no method here. Unknown members of a response are ignored, and unknown statuses and types passed
-// through as strings. Package webdeliverytest is a strict fake of the service for your tests.
+// Comments name the section of the [service document] that they follow. Where it leaves something open, an [open point]
+// records what the SDK does; if your service spells a request differently, see [WithDialect]. [Client.Do] sends
+// requests that have no method here. Unknown members of a response are ignored, and unknown statuses and types are
+// passed through as strings. Package webdeliverytest is a strict fake of the service for your tests.
 //
 // [tour]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/tour.md
 // [service document]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md

@@ -16,7 +16,7 @@ import (
 )
 
 // parseEntries reads entries for a list of this type. If listType is "", the first readable entry decides. One error
-// names everything that is wrong, each with its place, up to maxProblems.
+// lists everything that is wrong with its place, up to maxProblems.
 func parseEntries(field, listType string, texts []string) ([]lists.Entry, error) {
 	entries := make([]lists.Entry, 0, len(texts))
 	var bad problems
@@ -53,25 +53,25 @@ type addedEntries struct {
 
 // AddEntriesResult is the result of [NetworkListsService.AddEntries].
 type AddEntriesResult struct {
-	Added []string `json:"added"` // the entries that were sent: without duplicates, countries in upper case
+	Added []string `json:"added"` // entries that were sent, without duplicates and with countries in upper case
 	Tasks []string `json:"tasks"` // ids of the tasks in the responses; nil if there were none
 }
 
 // AddEntries adds up to 50,000 entries to a list, 5,000 per call, in order. The entries are either IP addresses and
-// CIDR ranges, or country codes, which are sent in upper case. An entry that comes twice is sent once (open point 27
-// says which entries are the same). An entry that the list already has stays there once (open point 26). Without
+// CIDR ranges, or country codes, which are sent in upper case. An entry that is given twice is sent once (open point 27
+// says which entries are the same), and one that the list already holds stays there once (open point 26). Without
 // entries, AddEntries sends nothing.
 //
-// If entries are invalid, AddEntries returns a [*ValidationError] with their places and sends nothing. Invalid are
-// entries of neither kind, mixed kinds, and more entries than a list can hold. If a call fails, AddEntries stops and
-// returns the result so far together with a [*PartialError]. It says which entries were accepted, which were not, and
-// which are unknown. You may safely call AddEntries again with all of them.
+// If an entry is of neither kind, if the kinds are mixed, or if there are more entries than a list can hold, AddEntries
+// returns a [*ValidationError] and sends nothing. If a call fails, AddEntries stops and returns the result so far
+// together with a [*PartialError], which says which entries were accepted, which were not, and which are unknown. It is
+// safe to call AddEntries again with all of them.
 //
-// The service decides whether the list has room. AddEntries does not wait for the tasks in the responses:
-// [TasksService.WaitAll] does. A 2xx response of any shape counts as accepted. If it neither names a task nor shows the
-// entries, it proves nothing: if the entries must be there, read the list.
+// The service decides whether the list has room. AddEntries does not wait for the tasks in the responses: use
+// [TasksService.WaitAll]. Any 2xx response other than an HTML page counts as accepted. If it neither names a task nor
+// shows the entries, it proves nothing: if the entries must be there, read the list.
 func (s *NetworkListsService) AddEntries(ctx context.Context, id string, entries []string) (*AddEntriesResult, error) {
-	if _, err := expand(entriesPath, id); err != nil { // checks the id also if there are no entries
+	if _, err := expand(entriesPath, id); err != nil { // checks the id even if there are no entries
 		return nil, err
 	}
 	parsed, err := parseEntries("entries", "", entries)
@@ -123,7 +123,7 @@ func (s *NetworkListsService) addPart(ctx context.Context, id string, texts []st
 	}
 	if wire.Decode(r.Body, &added.entries) != nil ||
 		slices.ContainsFunc(added.entries, func(e NetworkListEntry) bool { return e.lacks() != "" }) {
-		added.entries = nil // these are no entries
+		added.entries = nil // these are not entries
 	}
 	return added, nil
 }
@@ -132,8 +132,8 @@ func (s *NetworkListsService) addPart(ctx context.Context, id string, texts []st
 // [NetworkListsService.RemoveEntries]). Each entry is in one of its lists, in order. The outcome is
 // [OutcomeNotApplied] if the service has certainly changed no entry, otherwise [OutcomeUnknown].
 type PartialError struct {
-	Accepted    []string // the service has accepted the change of these
-	NotAccepted []string // the service has not accepted the change of these
+	Accepted    []string // the service accepted the change of these
+	NotAccepted []string // the service did not accept the change of these
 	Unknown     []string // the service may have accepted the change of these
 	Err         error    // the error that stopped it; Unwrap returns it
 }
@@ -155,25 +155,25 @@ func (e *PartialError) outcomeOfWrite() Outcome {
 	return OutcomeUnknown
 }
 
-// RemoveEntriesResult is the result of [NetworkListsService.RemoveEntries]. Values that mean the same are in it once,
-// as the first was given.
+// RemoveEntriesResult is the result of [NetworkListsService.RemoveEntries]. Values that mean the same appear once,
+// spelled like the first.
 type RemoveEntriesResult struct {
-	Removed   []string `json:"removed"`     // the list held these, and holds them no more
+	Removed   []string `json:"removed"`     // the list held these, and they were removed
 	NotInList []string `json:"not_in_list"` // the list did not hold these
 	Tasks     []string `json:"tasks"`       // ids of the tasks in the responses; nil if there were none
 }
 
-// RemoveEntries removes entries by their values: addresses, ranges or countries. It removes each entry that means the
+// RemoveEntries removes entries by their values: addresses, ranges or countries. It removes every entry that means the
 // same as a value, however it is written (open point 27): 2001:DB8::1 is 2001:db8::1, and de is DE. An address does not
-// remove a range around it; [NetworkListsService.Find] shows such ranges. A value that the list does not hold is no
-// error, and comes back in NotInList. Without values, RemoveEntries sends nothing.
+// remove a range that contains it; [NetworkListsService.Find] shows such ranges. A value that the list does not hold is
+// not an error; it is returned in NotInList. Without values, RemoveEntries sends nothing.
 //
-// RemoveEntries reads the list, and sends one request per entry, 4 at once. If one fails, it sends no further, and
-// returns the result so far together with a [*PartialError], whose lists hold the values that the list held. You may
-// safely call RemoveEntries again with all values. If the list cannot be read, nothing was removed and the result is
-// nil. RemoveEntries does not wait for the tasks: [TasksService.WaitAll] does.
+// RemoveEntries reads the list, and sends one request per entry, 4 at a time. If one fails, it sends no more, and
+// returns the result so far together with a [*PartialError] about the values that the list held. It is safe to call
+// RemoveEntries again with all values. If the list cannot be read, nothing was removed and the result is nil.
+// RemoveEntries does not wait for the tasks: use [TasksService.WaitAll].
 func (s *NetworkListsService) RemoveEntries(ctx context.Context, id string, values []string) (*RemoveEntriesResult, error) {
-	if _, err := expand(entriesPath, id); err != nil { // checks the id also if there are no values
+	if _, err := expand(entriesPath, id); err != nil { // checks the id even if there are no values
 		return nil, err
 	}
 	result := &RemoveEntriesResult{}
@@ -229,7 +229,7 @@ func (s *NetworkListsService) RemoveEntries(ctx context.Context, id string, valu
 }
 
 // removeEach removes entries by their ids, several at once, and reports each removal, one call at a time. After the
-// first failure, which it returns, it starts no further removal, but waits for those under way.
+// first failure, which it returns, it starts no more removals, but waits for those in progress.
 func (s *NetworkListsService) removeEach(ctx context.Context, id string, entries []string, atOnce int,
 	report func(i int, task *Task, err error),
 ) (failed error) {
@@ -256,8 +256,8 @@ func (s *NetworkListsService) removeEach(ctx context.Context, id string, entries
 	return failed
 }
 
-// removeEntry removes an entry. If the service does not find it, removeEntry tries to read it. If the entry cannot be
-// read either, it is gone already. Otherwise the address for deletions is wrong (open point 22).
+// removeEntry removes an entry. If the service does not find it, removeEntry tries to read it: if that fails, too, the
+// entry is already gone; otherwise the address for deletions is wrong (open point 22).
 func (s *NetworkListsService) removeEntry(ctx context.Context, id, entryID string) (*Task, error) {
 	task, err := s.deleteEntry(ctx, id, entryID)
 	if errors.Is(err, ErrNotFound) {
@@ -269,8 +269,8 @@ func (s *NetworkListsService) removeEntry(ctx context.Context, id, entryID strin
 }
 
 // DeleteEntry removes one entry by its id. The task tracks the deployment of the changed list. If the response names
-// none, or if an earlier attempt of the call had removed the entry, the task is complete and has no id. If the entry
-// does not exist, DeleteEntry returns [ErrNotFound]. If entryID is an address, a range or a country, it returns a
+// none, or if an earlier attempt of the call removed the entry, the task is complete and has no id. If the entry does
+// not exist, DeleteEntry returns [ErrNotFound]. If entryID is an address, a range or a country, it returns a
 // [*ValidationError]: use [NetworkListsService.RemoveEntries].
 func (s *NetworkListsService) DeleteEntry(ctx context.Context, id, entryID string) (*Task, error) {
 	if _, err := lists.Parse(entryID); err == nil {
@@ -283,14 +283,14 @@ func (s *NetworkListsService) deleteEntry(ctx context.Context, id, entryID strin
 	return s.change(ctx, at(http.MethodDelete, s.conn.dialect.EntryDeletePath, id, entryID), id, entryID)
 }
 
-// ClearEntries removes all entries and keeps the list. It sends up to three requests: one reads the list for the
-// address of the deletion (open point 24), one clears the list, and one reads how many entries are left, also those
-// that others added meanwhile. If some are left, it returns an [*EntriesLeftError] together with the task; call it
-// again. If it cannot read what is left, the outcome is [OutcomeUnknown].
+// ClearEntries removes all entries and keeps the list. It sends up to three requests: to read the list, which has the
+// address for the deletion (open point 24), to clear it, and to see how many entries are left, including those that
+// others added meanwhile. If some are left, it returns an [*EntriesLeftError] together with the task; call it again. If
+// it cannot read what is left, the outcome is [OutcomeUnknown].
 //
-// If the response has a task that is not complete, the entries may go when it completes, so ClearEntries reads nothing:
-// wait with [TasksService.Wait], and read Total of [NetworkListsService.Entries] with a Count of 1. If the response has no
-// task, the task is complete and has no id.
+// If the response has a task that is not complete, the entries may go only when it completes, so ClearEntries does not
+// look: wait with [TasksService.Wait], and read Total of [NetworkListsService.Entries] with a Count of 1. If the
+// response has no task, the task is complete and has no id.
 //
 // If the list does not exist, ClearEntries returns [ErrNotFound]; if the response is that of another list or has no
 // address for the deletion, it returns [ErrBadReply] and clears nothing.
@@ -323,8 +323,8 @@ func leftIn(first *Page[NetworkListEntry]) int64 {
 	return left
 }
 
-// batchDeletion reads the address that clears a list. A bad address is not the caller's mistake, as it is in a
-// response.
+// batchDeletion reads the address that clears a list. A bad address comes from the service and is not the caller's
+// mistake.
 func (s *NetworkListsService) batchDeletion(ctx context.Context, id string) (path, query string, err error) {
 	cl := objectCall(listPath, "includelist=false", id)
 	own := cl.Path

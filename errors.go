@@ -46,7 +46,7 @@ const (
 //
 //   - [OutcomeApplied] if err is nil, or if the service accepted the write but its response lacked expected fields
 //   - [OutcomeNotApplied] if the write was never sent or the service refused it, and for calls that only read
-//   - [OutcomeUnknown] otherwise, also for errors of other packages and of a Wait, whose task or purge goes on
+//   - [OutcomeUnknown] otherwise, including errors of other packages and of a Wait, whose task or purge goes on
 func OutcomeOf(err error) Outcome {
 	if err == nil {
 		return OutcomeApplied
@@ -58,9 +58,9 @@ func OutcomeOf(err error) Outcome {
 	return OutcomeUnknown
 }
 
-// Error is a call that failed on its way or that the service rejected. It never contains a credential: it has no
-// Set-Cookie in Header, and no password or token of the client elsewhere. The error of a refused login contains no
-// words of the service. (Service document, [section 7].)
+// Error is a call that failed or that the service rejected. It never contains a credential: Header has no Set-Cookie,
+// and passwords and tokens of the client are removed everywhere else. The error of a refused login contains none of the
+// service's text. (Service document, [section 7].)
 //
 // [section 7]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#7-errors
 type Error struct {
@@ -69,10 +69,10 @@ type Error struct {
 	Method      string      // HTTP method of the request
 	Host        string      // host of the base URL, with the port if it is not the default: host[:port]
 	Path        string      // escaped path of the request, without its query
-	Description string      // the service's own words, at most 64 KiB; without any, and for a login, the text of the status
+	Description string      // the service's own words, at most 64 KiB; the text of the status if there are none, and for a login
 	Body        []byte      // first 64 KiB of the last response; nil for a login, whose response may contain a session
 	Header      http.Header // header of the last response, without credentials; Location only has its scheme and host
-	Attempts    int         // attempts, also those that sent nothing
+	Attempts    int         // attempts, including those that sent nothing
 
 	outcome    Outcome
 	announced  time.Duration // that the service asked to wait between the attempts
@@ -83,8 +83,8 @@ type Error struct {
 	cause      error         // what failed besides the status: the connection, the context, the decoding
 }
 
-// Error returns method, host, path, status, description and cause on one line. The service's words are quoted and
-// cut.
+// Error returns method, host, path, status, description and cause on one line. The service's words are cut, and quoted
+// if they contain unprintable characters.
 func (e *Error) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "webdelivery: %s %s%s", e.Method, e.Host, e.Path)
@@ -120,7 +120,7 @@ func (e *Error) redirected() bool {
 func (e *Error) Unwrap() error { return e.cause }
 
 // markLogin turns e into the error of a login for another call. refused means that the service answered 3xx or 4xx, so
-// another try at once would not help. A 4xx other than 408 and 429 counts as failed authentication.
+// an immediate retry would not help. A 4xx other than 408 and 429 counts as failed authentication.
 func (e *Error) markLogin() (refused bool) {
 	status := e.status()
 	refused = status >= http.StatusBadRequest && status < http.StatusInternalServerError
@@ -130,7 +130,7 @@ func (e *Error) markLogin() (refused bool) {
 }
 
 // Is matches the sentinels of this package by status. If a login of [SessionAuth] failed, 400, 403 and 404 are about
-// the login and not about the call. Then the error matches ErrUnauthorized instead.
+// the login and not the call, so the error matches [ErrUnauthorized] instead.
 func (e *Error) Is(target error) bool {
 	if e.login && (target == ErrBadRequest || target == ErrForbidden || target == ErrNotFound) {
 		return false
@@ -157,10 +157,9 @@ func (e *Error) Is(target error) bool {
 
 func (e *Error) outcomeOfWrite() Outcome { return e.outcome }
 
-// ValidationError is a call that the SDK refused before sending anything: an argument is invalid by the service
-// document or for the SDK. It matches [ErrInvalid], and its outcome is [OutcomeNotApplied]. Several of them come
-// joined, up to 100; errors.As finds the first. If a response shows that a call cannot go on, the call returns
-// [ErrBadReply] instead, or a [*PlanError] for a plan.
+// ValidationError is a call that the SDK refused before sending anything, because an argument is invalid. It matches
+// [ErrInvalid], and its outcome is [OutcomeNotApplied]. Up to 100 of them are joined; errors.As finds the first. If
+// only a response shows that a call cannot go on, the call returns [ErrBadReply] instead, or a [*PlanError] for a plan.
 type ValidationError struct {
 	Field  string // path of the field in the service's own names, for example uris[3].cache_key_modifier_regex
 	Reason string // what is wrong with it
@@ -183,7 +182,7 @@ func invalid(field, format string, args ...any) *ValidationError {
 // prefix starts the text of every error of this package.
 const prefix = "webdelivery: "
 
-// within returns the text of an error as a part of the text of another one, which has the prefix already.
+// within returns the text of an error for use within the text of another one, which already has the prefix.
 func within(text string) string {
 	text = strings.TrimPrefix(text, prefix)
 	return strings.NewReplacer(": "+prefix, ": ", "\n"+prefix, "\n", "("+prefix, "(", ", "+prefix, ", ").Replace(text)
@@ -210,7 +209,8 @@ type problems struct {
 	unchecked int // values after the last checked one, see full
 }
 
-// full reports whether enough problems were found. left values then stay unchecked: a caller may pass millions.
+// full reports whether enough problems were found. The other left values then stay unchecked: a caller may pass
+// millions.
 func (p *problems) full(left int) bool {
 	if len(p.found) < maxProblems {
 		return false

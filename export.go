@@ -23,9 +23,9 @@ import (
 // [StatsService.NewExport]. Only one goroutine at a time may range over [Export.All]; Cursor is safe for concurrent
 // use.
 //
-// Export requests the events in ascending order of event_timestamp_ms. After a break, it requests them again from two
-// seconds before the second of the last event, and skips those that it has yielded. So it does not matter whether the
-// service counts events at the very start or end of a time range. (Service document, [section 4.3].)
+// Export requests the events in ascending order of event_timestamp_ms. After a break, it resumes two seconds before the
+// second of the last event and skips the events that it has already yielded, so it does not matter whether the service
+// includes events at the very start or end of a time range. (Service document, [section 4.3].)
 //
 // [section 4.3]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#43-security-statistics-endpoints
 type Export struct {
@@ -45,10 +45,9 @@ type Export struct {
 	columns []string // of the first response
 }
 
-// Cursor is the position of an [Export]. Store it as JSON, so that another process can continue. It holds the number
-// of events, the time of the last one, and checksums of the events of its last two seconds. For each of the last eight
-// days it holds how many events were yielded, and how many were reported as missing. The JSON has about 22 bytes for
-// each event of the last two seconds, and no content of any event. The zero value is the start of the time range.
+// Cursor is the position of an [Export]. Store it as JSON, so that another process can continue. The JSON has a
+// checksum of about 22 bytes for each event of the last two seconds, and no content of any event. The zero value is the
+// start of the time range.
 type Cursor struct{ state *cursorState }
 
 // cursorState is the JSON of a cursor. It never changes.
@@ -80,7 +79,7 @@ func (c Cursor) Count() int64 {
 	return c.state.Position.Rows()
 }
 
-// Time returns the latest time of an event up to the cursor, and the zero time at the start.
+// Time returns the latest time of an event up to the cursor, or the zero time at the start.
 func (c Cursor) Time() time.Time {
 	if c.state == nil {
 		return time.Time{}
@@ -109,10 +108,10 @@ func (c *Cursor) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// NewExport creates an export of the raw events of a time range. It sends nothing. To start at the beginning of the
-// time range, pass the zero [Cursor]. A cursor belongs to its query; only the end of the time range may change.
-// NewExport ignores the Limit of the query, and SortBy must be empty. If an argument is invalid, [Export.All] yields
-// a [*ValidationError].
+// NewExport creates an export of the raw events of a time range. It sends nothing. Pass the zero [Cursor] to start at
+// the beginning of the time range. A cursor belongs to its query, of which only the end of the time range may change.
+// NewExport ignores the Limit of the query, and SortBy must be empty. If an argument is invalid, [Export.All] yields a
+// [*ValidationError].
 func (s *StatsService) NewExport(query EventsQuery, from Cursor) *Export {
 	e := &Export{family: s.Events, params: query.params(), from: from, position: &resume.Position{}}
 	e.params.unshare()
@@ -146,12 +145,12 @@ func (s *StatsService) NewExport(query EventsQuery, from Cursor) *Export {
 	return e
 }
 
-// Cursor returns the position after the last event that [Export.All] has yielded. In the loop body, that is the
-// event of the current step. So store the results of an event before you store the cursor.
+// Cursor returns the position after the last event that [Export.All] has yielded. In the loop body, that is the current
+// event, so store the results of an event before you store the cursor.
 //
-// [Scan] may end with an error at an event that the loop body never sees, although All has yielded it. After an
-// error of Scan, store the cursor that you took before. Cursor copies the checksums of up to two seconds, so call it
-// every some thousand events rather than at each.
+// [Scan] may end with an error at an event that All has yielded but the loop body never sees: after such an error,
+// store the cursor that you took before. Cursor copies the checksums of up to two seconds, so call it every few
+// thousand events rather than for each.
 func (e *Export) Cursor() Cursor {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -163,27 +162,26 @@ func (e *Export) Cursor() Cursor {
 	return Cursor{state}
 }
 
-// Warnings returns, in plain words, which part of the time range is before [EventsRetention]. When the export was
-// created, the service no longer had its events. Time before the cursor does not count. It returns nil if there is
+// Warnings says, in plain words, which part of the time range is before [EventsRetention], so that the service no
+// longer had its events when the export was created. Time before the cursor does not count. It returns nil if there is
 // nothing to report. The first range over All also logs the warnings, see [WithLogger].
 func (e *Export) Warnings() []string {
 	return slices.Clone(e.warnings)
 }
 
-// All returns a sequence of the events after the cursor, in ascending order of their times. An event that arrived
-// late may be out of order by up to two seconds. A row is valid until the next step. All keeps only the checksums of
-// two seconds in memory.
+// All returns the events after the cursor in ascending order of their times; an event that arrived late may be out of
+// order by up to two seconds. A row is valid until the next step. All keeps only the checksums of two seconds in
+// memory.
 //
-// If a response breaks or the service is down, All sends another request. It yields an error and ends if no new
-// event came for 5 minutes, or if 4 responses in a row are unusable. It does the same if the service rejects the
-// request with a status of 300 to 499 other than 408 and 429. Before the first row, a request that fails despite its
-// retries ends All.
+// If a response breaks or the service is down, All sends another request. It yields an error and ends if no new event
+// has arrived for 5 minutes, if 4 responses in a row are unusable, or if the service rejects the request with a status
+// of 300 to 499 other than 408 and 429. Before the first row, a request that fails despite its retries ends All.
 //
-// At the end, All compares the number of events with total_results, up to the second of the last event. If events are
-// missing, they arrived late, with times that All had already passed. All then yields an [*IncompleteError], whose
-// Total counts the yielded and the missing events. It reports each missing event once, also if another process
-// continues from a stored cursor, and none of days that the service forgets within an hour. If the events are not
-// sorted, are outside the time range, or are gone in a later response, All yields [ErrBadReply].
+// At the end, All compares the number of events with total_results, up to the second of the last event. Missing events
+// arrived late, with times that All had already passed. All then yields an [*IncompleteError], whose Total counts the
+// yielded and the missing events. It reports each missing event once, even if another process continues from a stored
+// cursor, and none of the days that the service drops within an hour. If the events are not sorted, are outside the
+// time range, or are missing from a later response, All yields [ErrBadReply].
 //
 // To get events that have arrived since, range over All again: it continues after the last event. If another loop
 // ranges over All at the same time, All yields a [*ValidationError].
@@ -320,8 +318,8 @@ func (r *exportRun) checkColumns(row Row) error {
 	return nil
 }
 
-// take reports whether a row is new. A new row counts as yielded. The checksum of a row contains its time, not the
-// spelling of the time.
+// take reports whether a row is new. A new row counts as yielded. The checksum of a row covers its time, but not how
+// the time is spelled.
 func (r *exportRun) take(replay *resume.Replay, row Row) (isNew bool, err error) {
 	column := slices.Index(r.columns, DimEventTimestamp)
 	if column < 0 {

@@ -14,48 +14,48 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/transport"
 )
 
-// Limiter hands out permits to submit a purge. It must be safe for concurrent use. A *rate.Limiter of
+// Limiter hands out permits to submit a purge. It must be safe for concurrent use. The *rate.Limiter of
 // golang.org/x/time/rate is one. (Service document, [section 8].)
 //
-// Wait limits departures only. Two requests that leave a second apart may arrive together, for example if the first
-// one needs a new connection. A [PermitLimiter] limits arrivals. The client may lose a permit of Wait, for example
-// because its session has ended before it sends the purge.
+// Wait limits only when requests leave. Two that leave a second apart may arrive together, for example if the first one
+// needs a new connection; a [PermitLimiter] limits arrivals. A permit of Wait may go unused, for example because the
+// session ends before the purge is sent.
 //
 // A Limiter or PermitLimiter may also have the method
 //
 //	Pause(context.Context, time.Duration) error
 //
-// The client calls it after each response that refuses a purge as too fast. No purge should be sent for this
-// duration. The clients of this process wait without it; Pause is for other users of the limiter. It gets the context
-// of the call. The call waits for Pause, so it must return soon. The client logs its error and otherwise ignores it.
+// The client calls it after each response that refuses a purge as too fast: no purge should be sent for this duration.
+// The clients of this process wait anyway; Pause is for other users of the limiter. It gets the context of the call,
+// which waits for it, so it must return soon. The client logs its error and otherwise ignores it.
 //
 // A limiter that keeps a budget for each customer may have the method
 //
 //	ForCustomer(key string) Limiter
 //
-// [NewClient] calls it and uses the Limiter that it returns, so that nobody names the customer twice. key is the same
+// [NewClient] calls it and uses the Limiter that it returns, so the customer need not be named twice. key is the same
 // for all clients that share a budget: origin and customer, such as "https://api.example.com/acme". A type that embeds
-// such a limiter needs a ForCustomer of its own, because the promoted one returns the embedded limiter's.
+// such a limiter needs its own ForCustomer, because the promoted one bypasses the type.
 //
 // A limiter may have the method
 //
 //	Waiting() error
 //
-// It returns why its callers have no permit yet, or nil if none waits. A [PurgeQueue] waits for permits on behalf of its
-// callers, and adds this reason to the error of a caller whose context ends meanwhile.
+// It returns why its callers have no permit yet, or nil if none waits. A [PurgeQueue] waits for permits on behalf of
+// its callers, and adds this reason to the error of a caller whose context ends meanwhile.
 //
 // [section 8]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#8-limits
 type Limiter interface {
-	// Wait blocks until there is a permit. If there is none, it returns an error; if ctx ends, it returns one at
-	// once. The client then does not send the purge, and the error of the call wraps that of Wait.
+	// Wait blocks until there is a permit. It returns an error if there will be none, and as soon as ctx ends. The client
+	// then does not send the purge, and the error of the call wraps that of Wait.
 	Wait(ctx context.Context) error
 }
 
-// PermitLimiter is a [Limiter] whose permits have an end, so it can count the purges that have not arrived yet. The
-// client calls Acquire and never Wait.
+// PermitLimiter is a [Limiter] that learns when each permit ends, so it can count the purges that have not arrived yet.
+// The client calls Acquire and never Wait.
 type PermitLimiter interface {
 	Limiter
-	// Acquire blocks like Wait, and returns the permit for one request. The client calls Done of each permit.
+	// Acquire blocks like Wait, and returns the permit for one request. The client calls Done on each permit.
 	Acquire(ctx context.Context) (Permit, error)
 }
 
@@ -66,11 +66,10 @@ type Permit struct {
 	// expires.
 	Expires time.Time
 
-	// Done ends the permit; the client calls it exactly once. arrived is the latest moment at which the request may
-	// have reached the service. It is the time of the response; without a response, it is 5 s after the request was
-	// written. It is in the future if the request may still be on its way, and zero if nothing was sent. ctx is the
-	// context of the call. The call waits for Done, so Done must return soon, and it must also work if ctx has ended.
-	// It may be nil.
+	// Done ends the permit; the client calls it exactly once. arrived is the latest moment at which the request may have
+	// reached the service: the time of the response or, without one, 5 s after the request was written. It is in the
+	// future if the request may still be on its way, and zero if nothing was sent. ctx is the context of the call, which
+	// waits for Done, so Done must return soon, and it must also work if ctx has ended. Done may be nil.
 	Done func(ctx context.Context, arrived time.Time)
 }
 
@@ -90,17 +89,17 @@ func limiterFor(key string, limiter Limiter) (Limiter, error) {
 	}
 	key = strings.Replace(key, "\n", "/", 1)
 	if limiter = many.ForCustomer(key); limiter == nil {
-		return nil, invalid("WithPurgeLimiter", "its limiter has none for %s", key)
+		return nil, invalid("WithPurgeLimiter", "its ForCustomer returns nil for %s", key)
 	}
 	return limiter, nil
 }
 
 // purgePaces holds one pace.Limiter for each origin and customer. The service counts purges per customer, so all
-// clients of a process share it. It is the only state of this package.
+// clients of a process share it. It is the only package-level state.
 var purgePaces sync.Map // address.Base.Key to *pace.Limiter
 
-// newGate returns the gate of a client. If the user passed a limiter, a pace stands before it: it only waits after
-// the service has refused a purge as too fast.
+// newGate returns the gate of a client. A limiter of the user's gets a pace before it, which only waits after the
+// service has refused a purge as too fast.
 func newGate(key string, limiter Limiter, policy RetryPolicy) *transport.Gate {
 	create := pace.New
 	if limiter != nil {

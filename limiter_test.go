@@ -291,7 +291,7 @@ func TestTheLimiterOfACustomer(t *testing.T) {
 		return webdelivery.NewClient(baseURL, customer, webdelivery.BasicAuth("alice", "secret"), webdelivery.WithPurgeLimiter(budgets))
 	}
 	_, err := newClient("https://api.example.com", "acme")
-	require.EqualError(t, err, "webdelivery: invalid WithPurgeLimiter: its limiter has none for https://api.example.com/acme")
+	require.EqualError(t, err, "webdelivery: invalid WithPurgeLimiter: its ForCustomer returns nil for https://api.example.com/acme")
 	own := &onePlaceOf{}
 	budgets.limiters["https://api.example.com/acme"] = own
 	for _, spelling := range []string{"https://api.example.com", "https://API.example.com.:443/root/"} {

@@ -1,7 +1,7 @@
 package webdelivery
 
-// Limits of the service. [Client.PurgeLimiter] keeps the purge rate, and [EventsRetention] says how old raw events may be.
-// (Service document, [section 8].)
+// Limits of the service. [WithPurgeLimiter] describes the limit of purges, and [EventsRetention] says how old raw
+// events may be. (Service document, [section 8].)
 //
 // [section 8]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#8-limits
 const (

@@ -23,7 +23,7 @@ import (
 // Use it as [Client.NetworkLists]. It is safe for concurrent use. Its methods are those of the service document,
 // [section 4.6].
 //
-// An id is a UUID. If it is empty, a call returns a [*ValidationError]; if nothing has it, [ErrNotFound]. Users who
+// An id is a UUID. Calls return a [*ValidationError] for an empty id and [ErrNotFound] for an unknown one. Users who
 // may not view the configuration get [ErrForbidden].
 //
 // [section 4.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#46-network-lists
@@ -51,7 +51,7 @@ type NetworkList struct {
 	ID          string          `json:"id"`            // UUID
 	Type        NetworkListType `json:"type"`          // kind of its entries
 	List        []string        `json:"list,omitzero"` // entries; nil if the response omits them, empty if the list has none
-	Name        string          `json:"name"`          // name for people; the document gives no limit of its length
+	Name        string          `json:"name"`          // name for people; no maximum length is documented
 	Description string          `json:"description"`   // may be empty; collections may omit it
 	Deprecated  bool            `json:"deprecated"`    // collections omit it unless NetworkListOptions asks for it
 	EntriesURI  string          `json:"entries_uri"`   // address of its entries
@@ -77,7 +77,7 @@ func (l *NetworkList) UnmarshalJSON(b []byte) error {
 func (l *NetworkList) identity() string { return l.ID }
 func (l *NetworkList) lacks() string    { return lacksID(l.ID) }
 
-// NetworkListEntry is one entry of a list, as the entries collection has it. (Service document, [section 2.6].)
+// NetworkListEntry is one entry of a list, as in the entries collection. (Service document, [section 2.6].)
 //
 // [section 2.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#26-network-list
 type NetworkListEntry struct {
@@ -109,8 +109,8 @@ func (e *NetworkListEntry) lacks() string {
 	return ""
 }
 
-// NetworkListEntryInfo is the response for one entry by its id: it does not have the entry itself, but says where it
-// belongs.
+// NetworkListEntryInfo is the response for one entry by its id. It does not contain the entry itself, but says to which
+// list it belongs.
 type NetworkListEntryInfo struct {
 	URI            string          `json:"uri"`              // address of the entry
 	ID             string          `json:"id"`               // UUID
@@ -127,14 +127,14 @@ type NetworkListOptions struct {
 	Deprecated bool            `url:"deprecated,omitempty"` // true includes deprecated lists
 	Page       int             `url:"page,omitempty"`       // from 1; All starts at this page
 	Count      int             `url:"count,omitempty"`      // lists per page; the service's default is 10
-	MaxPages   int             `url:"-"`                    // if more pages follow, All ends with a *IncompleteError; 0: no limit
+	MaxPages   int             `url:"-"`                    // if more pages follow, All ends with an *IncompleteError; 0: no limit
 }
 
 // EntryOptions selects pages of entries. A zero field is not sent, so the service uses its default.
 type EntryOptions struct {
 	Page     int `url:"page,omitempty"`  // from 1; AllEntries starts at this page
 	Count    int `url:"count,omitempty"` // entries per page; the service's default is 100
-	MaxPages int `url:"-"`               // if more pages follow, AllEntries ends with a *IncompleteError; 0: no limit
+	MaxPages int `url:"-"`               // if more pages follow, AllEntries ends with an *IncompleteError; 0: no limit
 }
 
 // Paths of section 4.6 of the service document.
@@ -150,8 +150,9 @@ func (s *NetworkListsService) List(ctx context.Context, options NetworkListOptio
 	return fetchPage[NetworkList](ctx, s.conn, options.call())
 }
 
-// All returns all lists without their entries, from the page of the options to the last. Ranging again sends new requests.
-// The first error ends the sequence and comes with a zero NetworkList. [TasksService.All] says how pages are checked.
+// All returns all lists without their entries, from the page of the options to the last. Ranging again sends new
+// requests. The first error ends the sequence and comes with a zero NetworkList. [TasksService.All] says how pages are
+// checked.
 func (s *NetworkListsService) All(ctx context.Context, options NetworkListOptions) iter.Seq2[NetworkList, error] {
 	return eachItem[NetworkList](ctx, s.conn, options.call(), options.MaxPages, 0)
 }
@@ -166,7 +167,7 @@ func (o NetworkListOptions) call() call {
 }
 
 // Get returns one list with its entries, up to 50,000, from one response. If the list does not exist, it returns
-// [ErrNotFound]. If the response has no id or another one, it returns [ErrBadReply].
+// [ErrNotFound]. If the response has no id or a different one, it returns [ErrBadReply].
 func (s *NetworkListsService) Get(ctx context.Context, id string) (*NetworkList, error) {
 	return s.get(ctx, id, "")
 }
@@ -185,13 +186,13 @@ func (s *NetworkListsService) get(ctx context.Context, id, query string) (*Netwo
 	return fetch[NetworkList](ctx, s.conn, objectCall(listPath, query, id))
 }
 
-// GetByName returns the list with exactly this name, byte for byte, of any type, with its entries. It ignores
-// deprecated lists, so a list that replaces a deprecated one may have its name. GetByName reads all pages of the
-// collection, 1,000 lists per page, and then the list with [NetworkListsService.Get].
+// GetByName returns the list of any type with exactly this name, byte for byte, with its entries. It ignores deprecated
+// lists, so a list may have the name of a deprecated one that it replaces. GetByName reads all pages of the collection,
+// 1,000 lists per page, and then the list with [NetworkListsService.Get].
 //
 // If no list has the name, or if the list was removed or renamed in between, the error matches [ErrNotFound]. If
-// several lists have it, the error names the first five of their ids: use Get with one. If the name is empty, it
-// returns a [*ValidationError].
+// several lists have it, the error gives the first five of their ids: call Get with one of them. If the name is empty,
+// it returns a [*ValidationError].
 func (s *NetworkListsService) GetByName(ctx context.Context, name string) (*NetworkList, error) {
 	if name == "" {
 		return nil, invalid("name", "is empty")
@@ -229,13 +230,12 @@ func (s *NetworkListsService) Entries(ctx context.Context, id string, options En
 	return fetchPage[NetworkListEntry](ctx, s.conn, options.call(id))
 }
 
-// AllEntries returns a sequence of all entries of a list, from the page of the options to the last page. Each range
-// over the sequence sends new requests. After the first error, the sequence ends; its error comes with a zero
-// NetworkListEntry. If an announced page cannot be read, the error is a [*IncompleteError]. [TasksService.All] says
-// how the end of the pages and repeated pages are checked. Pages that announce nothing are read one after the other,
-// also with [ReadAhead].
+// AllEntries returns all entries of a list, from the page of the options to the last. Ranging again sends new requests.
+// The first error ends the sequence and comes with a zero NetworkListEntry. If announced pages do not arrive, the error
+// is an [*IncompleteError]; [TasksService.All] says how pages are checked. Pages that announce nothing are read one
+// after the other, even with [ReadAhead].
 //
-// If a list changes while AllEntries reads it, an entry may come twice or not at all. [ReadAhead] detects most such
+// If a list changes while AllEntries reads it, an entry may appear twice or not at all. [ReadAhead] detects most such
 // changes and ends with an error. [NetworkListsService.Get] reads all entries in one response.
 func (s *NetworkListsService) AllEntries(ctx context.Context, id string, options EntryOptions, read ...ReadOption) iter.Seq2[NetworkListEntry, error] {
 	cl := options.call(id)
@@ -265,18 +265,18 @@ type NetworkListMatch struct {
 	Entry NetworkListEntry `json:"entry"` // the address itself, or a range around it
 }
 
-// Find returns each entry of each IP list that covers an address: the address itself, and the ranges around it, in the
-// order of the service. It says why an address is blocked, who added that, and when. An IPv4 address in IPv6 form is
-// the IPv4 address, a range such as ::/0 covers IPv4, too, and a zone is ignored. Deprecated lists are searched as
-// well. If nothing covers the address, the result is empty.
+// Find returns the entries of all IP lists that cover an address: the address itself, and the ranges that contain it,
+// in the order of the service. They show why an address is blocked, who added it, and when. An IPv4 address in IPv6
+// form counts as the IPv4 address, a range such as ::/0 covers IPv4, too, and a zone is ignored. Deprecated lists are
+// searched as well. If nothing covers the address, the result is empty.
 //
-// Find reads all IP lists, 1,000 entries per request. If a list changes while it is read, Find returns a
+// Find reads all IP lists, 1,000 entries per request. If a list changes while it is read, Find returns an
 // [*IncompleteError]: call it again. If the address is the zero Addr, it returns a [*ValidationError].
 func (s *NetworkListsService) Find(ctx context.Context, addr netip.Addr) ([]NetworkListMatch, error) {
 	if !addr.IsValid() {
 		return nil, invalid("addr", "is the zero netip.Addr; parse one with netip.ParseAddr")
 	}
-	found := []NetworkListMatch{} // as JSON an array
+	found := []NetworkListMatch{} // not nil, so that its JSON is an array
 	options := NetworkListOptions{Type: ListTypeIP, Deprecated: true, Count: pageOfEntries}
 	for list, err := range s.All(ctx, options) {
 		if err == nil {
@@ -309,15 +309,15 @@ func (s *NetworkListsService) usable(id string) error {
 	return s.unusable("the list has the id %q, which cannot be part of an address", redact.Line(id))
 }
 
-// Delete removes a list and all its data, for good. If the response names no task (open point 23), or if an earlier
-// attempt of the call had removed the list, the task is complete and has no id. If the list does not exist, Delete
-// returns [ErrNotFound].
+// Delete permanently removes a list and all its data. If the response names no task (open point 23), or if an earlier
+// attempt of the call removed the list, the task is complete and has no id. If the list does not exist, Delete returns
+// [ErrNotFound].
 func (s *NetworkListsService) Delete(ctx context.Context, id string) (*Task, error) {
 	return s.change(ctx, at(http.MethodDelete, listPath, id), id)
 }
 
-// change sends a change without a body. If the response names no task, the task is complete and has no id. ids are the
-// ids that the change is about.
+// change sends a change without a body. If the response names no task, the task is complete and has no id. ids identify
+// the list or entry that it changes.
 func (s *NetworkListsService) change(ctx context.Context, cl call, ids ...string) (*Task, error) {
 	r, err := s.conn.send(ctx, cl)
 	if err != nil {

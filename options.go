@@ -27,7 +27,7 @@ func configure[T any, O ~func(*T) error](to *T, options []O) error {
 	return nil
 }
 
-// settings hold the values of all options. NewClient creates the client from them.
+// settings holds the values of all options.
 type settings struct {
 	next           http.RoundTripper // sends the requests
 	attemptTimeout time.Duration
@@ -41,19 +41,18 @@ type settings struct {
 	plainHTTP      bool
 }
 
-// WithHTTPClient sends through the Transport of client, for a proxy, a client certificate, or tracing. A nil
-// Transport is http.DefaultTransport. A Timeout above 0 sets the time of one attempt, like [WithAttemptTimeout]; the
-// later of the two options wins. The SDK ignores the cookie jar and CheckRedirect of client. It neither changes nor
-// keeps client.
+// WithHTTPClient sends requests through the Transport of client, for a proxy, a client certificate, or tracing. A nil
+// Transport means http.DefaultTransport. A Timeout above 0 limits one attempt, like [WithAttemptTimeout]; the later of
+// the two options wins. The SDK ignores the Jar and CheckRedirect of client, and neither modifies nor retains client.
 //
-// By default, a client has its own transport. It uses HTTP/2 if the server has it, the proxy of the environment, and
-// up to 128 idle connections. It has 10 s to connect and 10 s for TLS. It closes an idle connection after 15 s,
-// before common servers close it under a request. It probes a silent HTTP/2 connection after 10 s, and closes one
-// that it cannot write to for 10 s.
+// By default, a client has its own transport, which uses HTTP/2 if the server supports it, the proxy of the
+// environment, and up to 128 idle connections. It allows 10 s to connect and 10 s for TLS. It closes an idle connection
+// after 15 s, before common servers do. It probes a silent HTTP/2 connection after 10 s, and closes one that it cannot
+// write to for 10 s.
 //
-// If your Transport sends its own requests, for example for a token, give them another context than that of the SDK's
-// request. Otherwise the SDK takes their connections for those of its request. Then a purge could leave too early,
-// and a write that was sent could look unsent.
+// If your Transport sends its own requests, for example for a token, do not give them the context of the SDK's request.
+// Otherwise the SDK takes their connections for its own: a purge could leave too early, and a write that was sent could
+// look unsent.
 func WithHTTPClient(client *http.Client) Option {
 	return func(s *settings) error {
 		if client == nil {
@@ -95,9 +94,9 @@ func WithIdleTimeout(d time.Duration) Option {
 	}
 }
 
-// WithLogger writes one record per attempt at Debug: method, path without query, status, duration, attempt, wait for
-// a permit, bytes. It writes one record per retry at Warn, and one for each entry of Warnings (see [Result]). It
-// never logs a header, body, query or credential. Default: no log.
+// WithLogger logs each attempt at Debug, with method, path without query, status, duration, attempt, wait for a permit,
+// and bytes. It logs each retry at Warn, and each entry of Warnings (see [Result]). It never logs a header, body, query
+// or credential. Default: no log.
 //
 // The call waits for the logger's Handler, so a Handler must return soon and must not call the same client. The client
 // ignores errors of the Handler.
@@ -135,10 +134,10 @@ func WithRetry(policy RetryPolicy) Option {
 // most two purges are on their way or have arrived within the last 1.05 s, so no three arrive within a second. This
 // holds for all clients of the process with the same origin and customer.
 //
-// A [PermitLimiter] can keep that limit, because its permits have an end. A [Limiter] with Wait alone limits
+// A [PermitLimiter] can keep that limit, because it learns when its permits end; a [Limiter] with Wait alone limits
 // departures. If several processes purge for one customer, use the limiter of package redislimit, which they share.
-// With any limiter, the pace slows down while the service refuses purges as too fast. Clients of the same origin and
-// customer that have their own limiters share that pace.
+// With any limiter, purges slow down while the service refuses them as too fast. Clients of the same origin and
+// customer that have their own limiters slow down together.
 func WithPurgeLimiter(limiter Limiter) Option {
 	return func(s *settings) error {
 		if limiter == nil {
@@ -161,8 +160,8 @@ func WithDialect(dialect Dialect) Option {
 }
 
 // WithMaxResponseBytes limits a response that is read whole, in bytes after decompression. If it is longer, the call
-// returns [ErrResponseTooLarge]. In a streamed response, it limits each row, and everything besides columns and rows
-// together. Default 32 MiB.
+// returns [ErrResponseTooLarge]. In a streamed response, it limits each row, and everything other than columns and rows
+// taken together. Default 32 MiB.
 func WithMaxResponseBytes(n int64) Option {
 	return func(s *settings) error {
 		if n <= 0 {

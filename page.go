@@ -140,7 +140,7 @@ func linkTo(f *conn, field, address string) *paging.Link {
 }
 
 // hasMore reports whether the page announces further pages or their absence, and whether further pages exist or may
-// exist. has_more has priority. A total has priority over a next_uri of null, because it is more exact.
+// exist. has_more takes precedence over the rest, and a total over a next_uri of null, because it is more exact.
 func hasMore(p *paging.Page, query string, items int, hasNext bool) (announces, more bool) {
 	number := cmp.Or(p.Index, paging.NumberIn(query, "page"), 1) // of this page
 	switch {

@@ -13,16 +13,16 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 )
 
-// IncompleteError means that a collection or rows cannot be read to their end. What came before the error is good; more
-// exists or may exist.
+// IncompleteError means that a collection or the rows of a query could not be read to the end. What came before the
+// error is valid; more exists or may exist.
 //
-// Rows have Got and Total: fewer arrived than match the query, up to its Limit and the size of a top-K. If Got is at least
-// Total, the response has as many rows as All requested, so more may match. Ask again, or let the time range end in the
-// past, where no rows are added.
+// For rows, Got and Total are set: fewer arrived than match the query, up to its Limit and the size of a top-K. If Got
+// is at least Total, the response has as many rows as All requested, so more may match: query again, or let the time
+// range end in the past, where no rows are added.
 //
-// A collection has Path, Page and Reason: the address of the next page is missing, leads elsewhere or in a circle; a page
-// is not the requested one or has nothing new; the pages end before everything that they announced has come; three pages
-// in a row are empty; or MaxPages is reached. (Open point 2.)
+// For a collection, Path, Page and Reason are set: the address of the next page is missing, leads elsewhere or in a
+// circle; a page is not the requested one or has nothing new; the pages end before everything that they announced has
+// arrived; three pages in a row are empty; or MaxPages is reached. (Open point 2.)
 type IncompleteError struct {
 	Got    int64  // rows in the response
 	Total  int64  // total_results of the response
@@ -60,7 +60,7 @@ func collectionOf[T any, P resourceOf[T]](f *conn, first call, maxPages, ahead i
 	return &paging.Collection[T]{Path: path, Query: first.Query, MaxPages: maxPages, Ahead: ahead, Read: read}
 }
 
-// eachItem returns the items of all pages. It prefetches as many pages as ahead says.
+// eachItem returns the items of all pages. It prefetches up to ahead pages.
 func eachItem[T any, P resourceOf[T]](ctx context.Context, f *conn, first call, maxPages, ahead int) iter.Seq2[T, error] {
 	if first.invalid != nil {
 		return failing[T](first.invalid)

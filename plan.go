@@ -16,13 +16,13 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
-// ErrPlanStale means that the list is not what the plan was made for, or not what the plan should have made of it.
-// Somebody else changed it, an earlier Apply had a request that arrived late, or a change is not in effect yet. The
-// message says which, if that is known. Plan again.
+// ErrPlanStale means that the list is not what the plan was made for, or not as planned after Apply: somebody else
+// changed it, a request of an earlier Apply arrived late, or a change is not in effect yet. The message says which, if
+// that is known. Plan again.
 var ErrPlanStale = errors.New("webdelivery: the list is not as planned")
 
 // ErrPlanRefused means that the content of the list or a guard of [PlanOptions] does not allow the plan. The list was
-// read and not changed. It matches a [*PlanError].
+// read but not changed. It matches a [*PlanError].
 var ErrPlanRefused = errors.New("webdelivery: plan refused")
 
 // PlanError means that [NetworkListsService.Plan] or [NetworkListsService.Apply] refuses a plan because of the
@@ -50,9 +50,9 @@ func (e *PlanError) outcomeOfWrite() Outcome { return OutcomeNotApplied }
 // refused returns the PlanError for a problem of the plan, which is nil if there is none yet.
 func (p *Plan) refused(e *ValidationError) error { return &PlanError{e.Field, e.Reason, p} }
 
-// Plan says what Apply would change in a network list. You may store it as JSON and apply it later, also in another
-// process. [NetworkListsService.Plan] creates it. Fingerprint covers the list and not the plan: whoever can edit a stored
-// plan decides what Apply changes, and changes the guards. Apply refuses only what Plan cannot have made.
+// Plan says what Apply would change in a network list. [NetworkListsService.Plan] creates it. You may store it as JSON
+// and apply it later, even in another process. Fingerprint covers the list and not the plan: whoever can edit a stored
+// plan decides what Apply changes, and can change the guards. Apply refuses only what Plan could not have made.
 type Plan struct {
 	// Version of the stored form: 1. A plan of another version can be neither read nor applied.
 	Version int `json:"version"`
@@ -63,11 +63,11 @@ type Plan struct {
 	Add    []string           `json:"add"`     // entries to add
 	Remove []NetworkListEntry `json:"remove"`  // entries to remove
 	Keep   int                `json:"keep"`    // entries that stay
-	// PeakSize is the most entries that the list holds during Apply.
+	// PeakSize is the largest number of entries that the list holds during Apply.
 	PeakSize int `json:"peak_size"`
 	// Requests is how many requests Apply sends to change the list, without those that read it.
 	Requests int `json:"requests"`
-	// UncoveredDuringApply is at most how many entries Apply removes before it adds the entries that cover their
+	// UncoveredDuringApply is the largest number of entries that Apply removes before it adds those that cover their
 	// addresses, because the list has no room for both.
 	UncoveredDuringApply int            `json:"uncovered_during_apply"`
 	MaxRemove            RemovalLimit   `json:"max_remove"`      // guard of the options with its default filled in; Apply checks it again
@@ -82,7 +82,7 @@ type Plan struct {
 // planVersion changes with the members of a Plan. Plans that were stored before there was a version have 0.
 const planVersion = 1
 
-// UnmarshalJSON reads a stored plan. If it has another version or is no plan, UnmarshalJSON returns a
+// UnmarshalJSON reads a stored plan. If it has another version or is not a plan, UnmarshalJSON returns a
 // [*ValidationError]: plan again.
 func (p *Plan) UnmarshalJSON(b []byte) error {
 	var stored struct {
@@ -118,8 +118,8 @@ func (p *Plan) Empty() bool { return len(p.Add) == 0 && len(p.Remove) == 0 }
 // Size returns how many entries the list holds after Apply.
 func (p *Plan) Size() int { return p.Keep + len(p.Add) }
 
-// String describes the changes for people, in some lines: the numbers, and at most 20 added and 20 removed entries.
-// Its form may change.
+// String describes the changes for people, in a few lines: the numbers, and at most 20 added and 20 removed entries.
+// The format may change.
 func (p *Plan) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s list %s (%s): ", p.Type, redact.Line(p.Name), redact.Line(p.ListID))
@@ -147,22 +147,20 @@ func (p *Plan) String() string {
 }
 
 // Plan compares desired entries with a list, and returns the changes that make the list equal to them. It compares
-// meanings: 192.0.2.1 and 192.0.2.1/32 are the same (open point 27). An entry that comes twice counts once. Plan
+// meanings: 192.0.2.1 and 192.0.2.1/32 are the same (open point 27). An entry that is given twice counts once. Plan
 // changes neither the list nor desired.
 //
-// If options are invalid, or if no list can hold the entries together, Plan returns a [*ValidationError] and sends
-// nothing. It does the same for more than 50,000 entries. Plan returns a [*PlanError] if the entries do not fit the
-// type of the list, or if the list would hold more than 50,000. The same error means that a guard of [PlanOptions]
-// does not allow the plan. Their Field is an option, "desired", or the place of an entry, such as "desired[3]".
-// Several errors are joined, up to 100 ([errors.Join]). With any error the returned plan is nil; a PlanError holds
-// the refused plan.
+// Plan returns a [*ValidationError] and sends nothing if options are invalid, if no list can hold the entries together,
+// or if there are more than 50,000. It returns a [*PlanError] if the entries do not fit the type of the list, if the
+// list would hold more than 50,000, or if a guard of [PlanOptions] does not allow the plan. The Field of these errors
+// is an option, "desired", or the place of an entry, such as "desired[3]". Up to 100 errors are joined ([errors.Join]).
+// With any error the returned plan is nil; a PlanError holds the refused plan.
 //
-// A text that is neither an address, a range nor a country code, such as XK, is only accepted if the list already
-// holds it.
+// A text that is not an address, a range or an ISO country code, such as XK, is accepted only if the list already holds
+// it.
 //
 // If the list does not exist, Plan returns [ErrNotFound]. If the response has no type or is another list, it returns
-// [ErrBadReply]. If the list changes while it is read, it returns a [*IncompleteError]: plan again. To notice this,
-// Plan compares the pages with one another and with their total.
+// [ErrBadReply]. If the list changes while it is read, it returns an [*IncompleteError]: plan again.
 func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []string, options PlanOptions) (*Plan, error) {
 	if err := options.normalize(); err != nil {
 		return nil, err
@@ -279,8 +277,8 @@ func (p *Plan) check(add []lists.Entry, place func(i int) string) error {
 	return bad.err()
 }
 
-// ready refuses a plan that Plan cannot have made, as far as this is visible without the list. It fills in the guards,
-// and returns the entries to add.
+// ready refuses a plan that Plan cannot have made, as far as this shows without the list. It fills in the guards, and
+// returns the entries to add.
 func (p *Plan) ready() ([]lists.Entry, error) {
 	if err := checkVersion(p.Version); err != nil {
 		return nil, err

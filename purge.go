@@ -51,17 +51,17 @@ type PurgeRequest struct {
 // refused only where the service document calls it invalid.
 type PurgeURI struct {
 	MatchMode             MatchMode `json:"match_mode"`                         // required
-	URIPattern            string    `json:"uri_pattern"`                        // required; UTF-8 without fragment, blanks and control characters (open points 44, 48)
+	URIPattern            string    `json:"uri_pattern"`                        // required; UTF-8 without a fragment, blanks or control characters (open points 44, 48)
 	CacheKeyModifierRegex string    `json:"cache_key_modifier_regex,omitempty"` // "" matches any; see WithCacheKeyModifier
 
-	// doubtful means that Exact or Prefix got a pattern that probably means something else. It is false for all that can
-	// be sent, so that these are equal to their struct literals.
+	// doubtful means that Exact or Prefix got a pattern that probably means something else. It is false for every URI that
+	// can be sent, so that these equal their struct literals.
 	doubtful bool
 }
 
 // Exact matches one object of one protocol: https://host/path and http://host/path are two objects. The pattern is sent
-// unchanged. The purge returns a [*ValidationError] if it has no protocol, because the service would take that as http
-// alone, or no host, or ends in *, because that is not a wildcard. (Service document, [section 4.4].)
+// unchanged. The purge returns a [*ValidationError] if the pattern has no protocol, which the service would take as
+// http alone, if it has no host, or if it ends in *, which is not a wildcard. (Service document, [section 4.4].)
 //
 // [section 4.4]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#44-cache-purge-and-transactions
 func Exact(uri string) PurgeURI {
@@ -93,7 +93,7 @@ func ExactAll(uris ...string) []PurgeURI {
 }
 
 // Prefix matches everything under a directory, or every name that starts with the pattern, over http and https. The
-// protocol is optional: host/path is enough. The pattern is sent unchanged. It needs a host. A * after the domain is
+// protocol is optional: host/path is enough. The pattern needs a host and is sent unchanged. A * after the domain is
 // invalid, because it is not a wildcard there. (Service document, [section 4.4]; open point 48.)
 //
 // [section 4.4]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#44-cache-purge-and-transactions
@@ -101,8 +101,8 @@ func Prefix(uri string) PurgeURI {
 	return PurgeURI{MatchMode: MatchPrefix, URIPattern: uri}.marked()
 }
 
-// WithCacheKeyModifier returns a copy of a Prefix that only matches objects with this modifier in their cache key.
-// The modifier is a plain string, which may end in a single *, the wildcard. If it has another *, or u is an [Exact], the
+// WithCacheKeyModifier returns a copy of a Prefix that only matches objects with this modifier in their cache key. The
+// modifier is a plain string, which may end in a single *, the wildcard. If it has another *, or u is an [Exact], the
 // purge returns a [*ValidationError]. (Service document, [section 2.2].)
 //
 // [section 2.2]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#22-purge-request-request-body
@@ -122,16 +122,16 @@ type PurgeReceipt struct {
 	StatusURI     string `json:"transaction_status_uri"` // as sent, relative to {base_url}/<customer>/v1
 }
 
-// Submit sends one purge and returns when the service has accepted it. [PurgeService.Wait] waits until the caches
-// have carried it out. Submit waits for a purge permit first, and again before each retry. Purging twice does no
-// harm, so Submit retries after every transient failure. 429 and 503 mean that purges come too fast, so a service that
-// answers nothing but 503 makes Submit fail with [ErrRateLimited] after up to 5 minutes (ThrottleTimeout of
-// [RetryPolicy]), and one that answers 500 or 504 after a few seconds. Each call is one request and waits behind all
-// others: for more than a few purges, use a [PurgeQueue].
+// Submit sends one purge and returns when the service has accepted it. [PurgeService.Wait] waits until the caches have
+// carried it out. Submit waits for a purge permit first, and again before each retry. Purging twice does no harm, so
+// Submit retries after every transient failure. 429 and 503 mean that purges come too fast, so if the service answers
+// nothing but 503, Submit fails with [ErrRateLimited] after up to 5 minutes (ThrottleTimeout of [RetryPolicy]); if it
+// answers 500 or 504, after a few seconds. Each call is one request and waits its turn: for more than a few purges, use
+// a [PurgeQueue].
 //
 // If the request is invalid, Submit returns a [*ValidationError] and takes no permit. If the user may not purge one of
-// the URIs, or it has no configuration, the service rejects the whole request with [ErrBadRequest]. Wrong credentials
-// return [ErrUnauthorized]. If a permit cannot come before the deadline of the context, Submit returns an error at once
+// the URIs, or one has no configuration, the service rejects the whole request with [ErrBadRequest]. Wrong credentials
+// return [ErrUnauthorized]. If no permit can come before the deadline of the context, Submit returns at once an error
 // that matches context.DeadlineExceeded. [OutcomeOf] says what became of the purge. Do not change the request before
 // Submit returns.
 func (s *PurgeService) Submit(ctx context.Context, request PurgeRequest) (*PurgeReceipt, error) {
@@ -225,8 +225,8 @@ func (r *response) receipt() (*PurgeReceipt, error) {
 }
 
 // noReceipt returns the error for a response that names no transaction or, with err, cannot be read. A 201 proves that
-// the service accepted the purge, unless the body is an HTML page, which something else may have sent. So does a body
-// of a purge, but not an object of any other kind.
+// the service accepted the purge, unless the body is an HTML page, which something else may have sent. So does the body
+// of a purge, but no other object.
 func (r *response) noReceipt(body *PurgeReceipt, err error) error {
 	accepted := r.Status == http.StatusCreated && !wire.IsHTML(r.Header)
 	if err == nil {

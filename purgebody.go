@@ -9,8 +9,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// purgeBody is the JSON body of a purge, with any number of URIs. It is never whole in memory: each attempt encodes it
-// again, URI by URI, while it is sent. It is a transport.Encoder.
+// purgeBody is the JSON body of a purge, with any number of URIs. It is never held in memory as a whole: each attempt
+// encodes it URI by URI while it is sent. It is a transport.Encoder.
 type purgeBody struct {
 	PurgeRequest
 
@@ -31,7 +31,7 @@ func (r PurgeRequest) body() *purgeBody {
 	return b
 }
 
-// appendPart appends the URI with this index, with what the body has before and after it.
+// appendPart appends URI i, with what the body has before and after it.
 func (b *purgeBody) appendPart(to []byte, i int) []byte {
 	if i == 0 {
 		to = append(to, `{"purge_request":{"action":"`+string(b.Action)+`","uris":[`...)
@@ -56,7 +56,7 @@ func (u PurgeURI) appendJSON(to []byte) []byte {
 }
 
 // appendPattern appends a valid pattern as a JSON string. It has no control characters or broken UTF-8, so only quotes
-// and backslashes need an escape. To look for these two takes a tenth of the time of AppendQuote.
+// and backslashes need an escape. Looking for these two takes a tenth of the time of AppendQuote.
 func appendPattern(to []byte, pattern string) []byte {
 	if strings.IndexByte(pattern, '"') < 0 && strings.IndexByte(pattern, '\\') < 0 {
 		return append(append(append(to, '"'), pattern...), '"')
@@ -65,7 +65,7 @@ func appendPattern(to []byte, pattern string) []byte {
 	return to
 }
 
-// Close stops readers of the body from using the caller's URIs, because a transport may still read after a call was
+// Close stops readers of the body from using the caller's URIs, because a transport may keep reading after a call was
 // canceled.
 func (b *purgeBody) Close() {
 	b.mu.Lock()
@@ -80,7 +80,7 @@ type purgeReader struct {
 	body *purgeBody
 	next int    // index of the URI to be encoded next
 	part []byte // encoded last
-	rest []byte // what has not been read of that
+	rest []byte // part that has not been read yet
 }
 
 // Len returns the size of the whole body, for Content-Length.

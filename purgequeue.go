@@ -16,28 +16,28 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/transport"
 )
 
-// ErrQueueClosed means that the queue is closed, or that Close ended before this purge had. [OutcomeOf] says whether
+// ErrQueueClosed means that the queue is closed, or that Close ended before this purge did. [OutcomeOf] says whether
 // the purge may have been sent.
 var ErrQueueClosed = batch.ErrClosed
 
-// ErrRefusedTogether means that the service refused these URIs together with others. Too many URIs of the request
-// were refused, so the queue did not send these alone. The service may accept them: purge them again. It does not
+// ErrRefusedTogether means that the service refused these URIs together with others, and so many URIs of the request
+// were refused that the queue did not send these alone. The service may accept them: purge them again. It does not
 // match [ErrBadRequest].
 var ErrRefusedTogether = batch.ErrRefusedTogether
 
 // QueueOptions are the options of a queue. A zero field means its default.
 //
-// With Wait, a goroutine makes its next call only after its transaction has ended. Then fewer URIs wait for each
+// With Wait, a goroutine makes its next call only after its transaction has ended. Fewer URIs are then waiting for each
 // permit, so the queue purges fewer URIs per second.
 type QueueOptions struct {
 	Action       PurgeAction // action of all purges; default ActionPurge
 	Wait         bool        // if true, Purge returns when the transaction has ended, not when the service has accepted the purge
-	MaxURIs      int         // most URIs per request, and per call; default 10,000
-	MaxBodyBytes int         // most bytes per request, and per call; default 4 MiB. A single URI may be longer
-	MaxPending   int         // most URIs that wait to be sent; then callers wait for room; default 1,000,000
-	// OnStats is called after each request, also if its login or permit failed. Calls come one at a time from a
-	// goroutine of their own, each with newer statistics. If several requests end during a call, the next call
-	// reports them together. Only Close waits for OnStats, until its context ends. If nil, nothing is reported.
+	MaxURIs      int         // maximum number of URIs per request, and per call; default 10,000
+	MaxBodyBytes int         // maximum size of a request, and of a call; default 4 MiB. A single URI may be longer
+	MaxPending   int         // maximum number of URIs waiting to be sent; beyond it, callers wait for room; default 1,000,000
+	// OnStats, if not nil, is called after each request, even if its login or permit failed. Calls come one at a time from
+	// a goroutine of their own, each with newer statistics. If several requests end during a call, the next call reports
+	// them together. Only Close waits for OnStats, until its context ends.
 	OnStats func(QueueStats)
 }
 
@@ -47,26 +47,26 @@ type QueueStats struct {
 	Accepted  int           // URIs that the service accepted so far; identical ones in one request count once
 	Requests  int           // requests so far
 	OldestAge time.Duration // time that the oldest pending URI has waited; 0 if none is pending
-	// Failures counts failed requests in a row: the service did not answer despite retries, or the login or permit
-	// failed. A request that all its callers gave up on has failed, too. It returns to 0 when the service accepts a
+	// Failures counts failed requests in a row: the service did not answer despite retries, or the login or permit failed.
+	// A request that all its callers gave up on counts as failed, too. Failures returns to 0 when the service accepts a
 	// purge or refuses one with ErrBadRequest, unless a request that began later has failed.
 	Failures int
 	Err      error // error of the last failure; nil if Failures is 0
 }
 
-// QueueError is a failed call of [PurgeQueue.Purge]. Its URIs are those of the call that the service refused or may
-// not have received, or whose transaction ended badly or has not ended. The other URIs of the call were purged.
-// [OutcomeOf] returns [OutcomeUnknown] also if only some URIs were purged, or if a transaction has not ended.
+// QueueError is a failed call of [PurgeQueue.Purge]. Its URIs are those of the call that the service refused or may not
+// have received, or whose transaction ended badly or has not ended. The other URIs of the call were purged. [OutcomeOf]
+// also returns [OutcomeUnknown] if only some URIs were purged, or if a transaction has not ended.
 //
-// If the service refuses URIs of a request, the queue splits it until they stand alone. k refused ones of n take
-// about k*log2(n/k) + 2k more requests. The queue stops after 1 + 16*log2(n) requests (log2 rounded up), which is
-// enough for 20 refused ones of 200. The URIs that are left then match [ErrRefusedTogether].
+// If the service refuses URIs of a request, the queue splits it until they stand alone. Finding k refused URIs of n
+// takes about k*log2(n/k) + 2k more requests. The queue stops after 1 + 16*log2(n) requests (log2 rounded up), which is
+// enough for 20 refused URIs of 200. The errors of the URIs that are left match [ErrRefusedTogether].
 type QueueError struct {
 	URIs []PurgeURI // failed URIs, identical ones once; a copy
 	Err  error      // the cause; joined errors if URIs failed in several ways; Unwrap returns it
-	// Outcome is that of the whole call, see [OutcomeOf]. If Err matches [ErrBadRequest], the service refused at least one of
-	// the URIs. If it matches another sentinel or a context error as well, others failed for that reason: submit each URI
-	// alone to learn which are refused.
+	// Outcome is that of the whole call, see [OutcomeOf]. If Err matches [ErrBadRequest], the service refused at least one
+	// of the URIs. If it matches another sentinel or a context error as well, others failed for that reason: submit each
+	// URI alone to learn which are refused.
 	Outcome Outcome
 }
 
@@ -89,12 +89,12 @@ func (e *QueueError) Unwrap() error { return e.Err }
 
 func (e *QueueError) outcomeOfWrite() Outcome { return e.Outcome }
 
-// PurgeQueue gathers the purges of any number of goroutines into few requests. [PurgeService.NewQueue] creates it.
+// PurgeQueue combines the purges of any number of goroutines into few requests. [PurgeService.NewQueue] creates it.
 // Close it at the end. It is safe for concurrent use, and has no goroutine while it has nothing to do.
 //
 // A queue's throughput depends on how many URIs are waiting when each request goes out. 20,000 URIs from 200 goroutines
-// take 52 s with one URI per call and 1.2 s with 100 URIs per call. Pass all URIs that you have to one Purge, or call it
-// from more goroutines. (Service document, [section 8].)
+// take 52 s with one URI per call and 1.2 s with 100 URIs per call. Pass all URIs that you have to one Purge, or call
+// it from more goroutines. (Service document, [section 8].)
 //
 // [section 8]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#8-limits
 type PurgeQueue struct {
@@ -143,22 +143,22 @@ func (s *PurgeService) NewQueue(options QueueOptions) (*PurgeQueue, error) {
 	return q, nil
 }
 
-// Purge adds URIs, at least one, to the queue. It returns when the service has accepted the request that carries
-// them, or with Wait when its transaction has ended. All URIs of a call go in one request, together with those of
-// other calls; identical ones are sent once. The receipt is that of the request. If the queue had to split the
-// request, the receipt is that of the last part, and Wait waits for all parts.
+// Purge adds one or more URIs to the queue, and returns when the service has accepted the request that carries them or,
+// with Wait, when its transaction has ended. All URIs of a call go in one request, together with those of other calls;
+// identical ones are sent once. The receipt is that of the request. If the queue had to split the request, the receipt
+// is that of the last part, and Wait waits for all parts.
 //
 // If the URIs are invalid, or do not fit into one request, Purge returns a [*ValidationError]. Any other error is a
 // [*QueueError] with the failed URIs. If the service accepted some of the call's URIs, Purge also returns the
 // receipt. The error matches:
 //
-//   - [ErrBadRequest] for URIs that the service refused. Other URIs do not fail with them, as long as few are
-//     refused, and calls without them need not wait until they are found.
+//   - [ErrBadRequest] for URIs that the service refused. Other URIs do not fail with them, as long as few are refused,
+//     and calls without refused URIs do not wait until these are found.
 //   - [ErrRefusedTogether], not applied, for other URIs of a request in which the service refused too many.
 //   - [*TransactionError] if a transaction ended badly.
 //   - [ErrQueueClosed] after Close.
 //
-// Purge waits until the context ends, even if the next permit comes later. If the context ends before the URIs were
+// Purge waits until the context ends, even if the next permit comes later. If the context ends before the URIs are
 // sent, they leave the queue, and the outcome is [OutcomeNotApplied]. If all callers of a request have left, the
 // request ends as in Submit. (Service document, [section 4.4].)
 //
@@ -178,7 +178,7 @@ func (q *PurgeQueue) Purge(ctx context.Context, uris ...PurgeURI) (*PurgeReceipt
 	return result.Receipt, result.Err
 }
 
-// check validates the URIs of a call. It returns those that differ, and the bytes that they take in a request.
+// check validates the URIs of a call. It returns the distinct ones, and the bytes that they take in a request.
 func (q *PurgeQueue) check(uris []PurgeURI) (distinct []batch.URI, bytes int, err error) {
 	if err := (PurgeRequest{q.options.Action, uris}).Validate(); err != nil {
 		return nil, 0, err
@@ -219,16 +219,16 @@ func resultOf(r batch.Result) PurgeResult {
 	return PurgeResult{receipt, &QueueError{URIs: unqueued(r.Failed), Err: r.Err, Outcome: r.Outcome}}
 }
 
-// PurgeFrom purges calls that are stored elsewhere, for example in a database: it waits for a permit, and then calls
-// take. It sends the URIs of all calls that take returns in one request, and calls ended once for each of them, with its
-// number from 0, as soon as its own URIs are decided: if the service refuses some URIs, the other calls need not wait
-// until these are found. PurgeFrom returns when all calls have ended; ended never runs twice at the same time.
+// PurgeFrom purges calls that are stored elsewhere, for example in a database. It waits for a permit, calls take, and
+// sends the URIs of all calls that take returns in one request. It calls ended once for each of them, with its index,
+// as soon as the result of its own URIs is known: if the service refuses some URIs, the other calls need not wait until
+// these are found. PurgeFrom returns when all calls have ended; ended never runs twice at the same time.
 //
 // An invalid call fails all of them, so take must return valid ones (see [PurgeRequest.Validate]), and it must return
 // when its context ends. MaxURIs, MaxBodyBytes and MaxPending do not apply. Package redisqueue is built on PurgeFrom.
 //
-// If there is no permit, PurgeFrom returns the error of [PurgeService.Submit], and if take fails, one that wraps its
-// error. Then nothing was sent, and ended is not called.
+// If no permit can be had, PurgeFrom returns the same error as [PurgeService.Submit]; if take fails, one that wraps the
+// error of take. In both cases nothing was sent, and ended is not called.
 func (q *PurgeQueue) PurgeFrom(
 	ctx context.Context, take func(context.Context) ([][]PurgeURI, error), ended func(call int, result PurgeResult),
 ) error {
@@ -263,7 +263,7 @@ func (q *PurgeQueue) whyLeft(ctx context.Context, sent bool) error {
 	return err
 }
 
-// acquire waits for a permit, after the login, as every purge does.
+// acquire logs in and waits for a permit, as every purge does.
 func (q *PurgeQueue) acquire(ctx context.Context) (batch.Permit, error) {
 	if err := q.service.conn.transport.LogIn(ctx); err != nil {
 		return nil, err
@@ -309,10 +309,10 @@ func (q *PurgeQueue) wait(ctx context.Context, receipt any) error {
 //
 // If ctx ends before everything was sent (with Wait: before the transactions have ended), Close cancels the requests
 // under way and returns the context's error. Callers whose URIs were not sent get [ErrQueueClosed] and
-// [OutcomeNotApplied]. When Close returns, no goroutine of the queue runs. There is one exception: your transport,
-// limiter, log handler or OnStats ignores the end of its context. Then Close and every Purge return 100 ms later.
+// [OutcomeNotApplied]. When Close returns, no goroutine of the queue is running, unless your transport, limiter, log
+// handler or OnStats ignores the end of its context: Close and every Purge then return 100 ms later.
 //
-// You may call Close again, also from several goroutines. If one of them drops URIs, all others return an error that
+// You may call Close again, even from several goroutines. If one of them drops URIs, all others return an error that
 // matches ErrQueueClosed and says how many. If OnStats has not returned when ctx ends, Close returns an error that says
 // so, even if everything was sent.
 func (q *PurgeQueue) Close(ctx context.Context) error { return q.batch.Close(ctx) }

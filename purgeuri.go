@@ -10,8 +10,8 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/address"
 )
 
-// The rules for the pattern and the modifier of a purge, from sections 2.2 and 4.4 of the service document and from open
-// points 44 and 48.
+// The rules for the pattern and the modifier of a purge, from sections 2.2 and 4.4 of the service document and from
+// open points 44 and 48.
 
 func (u PurgeURI) patternProblem() string {
 	at := strings.IndexFunc(u.URIPattern, func(r rune) bool { return r == ' ' || address.IsInvisible(r) })
@@ -51,8 +51,8 @@ func (u PurgeURI) wildcardProblem() string {
 	}
 }
 
-// doubt returns what is wrong with the pattern of [Exact] or [Prefix]: it would purge what hardly anybody means, and the
-// service would report COMPLETE.
+// doubt returns what is wrong with the pattern of [Exact] or [Prefix]: it would purge what hardly anybody means, and
+// the service would report COMPLETE.
 func (u PurgeURI) doubt() string {
 	protocol, domain, after := split(u.URIPattern)
 	switch {
@@ -72,8 +72,9 @@ func (u PurgeURI) doubt() string {
 	}
 }
 
-// withoutStar advises to end a prefix before its *, if that purges what the author meant. That is so if the * is the last
-// character of the path or the query. A shorter prefix of any other pattern would purge more than the author meant.
+// withoutStar suggests ending a prefix before its * if that purges what the author meant, which it does if the * is the
+// last character of the path or the query. A shorter prefix of any other pattern would purge more than the author
+// meant.
 func withoutStar(pattern, domain, after string) string {
 	_, rest, _ := strings.Cut(after, "*")
 	if inPath := after[0] == '/' || after[0] == '?'; domain == "" || !inPath || strings.Trim(rest, "*") != "" {

@@ -7,10 +7,10 @@ type ReadOption func(*int) error
 // requests under way and n pages in memory. n is at least 1; above 1,000 it means 1,000. Default: a page is fetched
 // when it is needed.
 //
-// When the first page has said how many pages exist, ReadAhead asks for the others by number. The sequence ends with
-// a [*IncompleteError] if a page has another number than the requested one, or another total or page_count than the
-// first page. A total that a page omits is not compared. So it notices most changes that others make while it reads,
-// but not an item that is removed and another one that is added.
+// Once the first page has said how many pages exist, the others are requested by number. The sequence ends with an
+// [*IncompleteError] if a page has a different number than the requested one, or a different total or page_count than
+// the first page; a total that a page omits is not compared. This detects most changes that others make meanwhile, but
+// not the removal of one item together with the addition of another.
 func ReadAhead(n int) ReadOption {
 	return func(ahead *int) error {
 		if n < 1 {

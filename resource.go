@@ -8,8 +8,8 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
-// JSON decodes any object into any struct: {"message":"under maintenance"} becomes a task. So every object that has an id
-// in the service document must have the members without which it is of no use, and the id that was requested.
+// JSON decodes any object into any struct: {"message":"under maintenance"} becomes a task. So every object that has an
+// id in the service document must have the members without which it is useless, and the id that was requested.
 
 // resource is an object of section 2 of the service document that has an id of its own.
 type resource interface {

@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// RetryPolicy says how often and for how long the client retries a call. A zero field means its default. A field
-// below 0, and a MinWait above MaxWait, are invalid. The policy does not decide which calls are retried: only those
-// for which it is safe, see the package page.
+// RetryPolicy says how often and for how long the client retries a call. A zero field means its default. A negative
+// field, and a MinWait above MaxWait, are invalid. The policy does not decide which calls are retried: only those for
+// which that is safe, see the package documentation.
 type RetryPolicy struct {
-	// MaxAttempts limits the attempts, with the first one; 1 turns retries off. Default 4. Logins make at most 2
-	// attempts. Writes other than purges and DELETE make at most 3.
+	// MaxAttempts limits the attempts, including the first; 1 turns retries off. Default 4. Logins make at most 2
+	// attempts, and writes other than purges and DELETE at most 3.
 	MaxAttempts int
-	// MinWait is the longest wait before the second attempt. It doubles with each attempt. Each wait is random
-	// between 0 and that ("full jitter"). Default 500 ms.
+	// MinWait is the longest wait before the second attempt; the longest wait doubles with each further attempt. The
+	// actual wait is random, from 0 to the longest ("full jitter"). Default 500 ms.
 	MinWait time.Duration
 	// MaxWait limits every wait. If Retry-After asks for more, the call does not retry and returns the response at
 	// once. Default 20 s. MaxWait does not limit the wait of a purge that the service refuses as too fast.

@@ -25,7 +25,7 @@ type StreamSummary struct {
 	Rows         int64 // rows that arrived
 	TotalResults int64 // rows that match; more than Rows if the limit or the size of a top-K has cut some off
 
-	Warnings []string // what the service may no longer have of the time range, see Result.Warnings; nil if there is none
+	Warnings []string // which part of the time range the service may no longer have, see Result.Warnings; nil if none
 }
 
 // OnSummary calls f once when all rows have arrived without an error, before the sequence ends. f runs in the
@@ -88,13 +88,12 @@ func (r Row) MarshalJSON() ([]byte, error) { return r.row.JSON(), nil }
 // Value is one value of a row: a text, a number, true, false or null. It is valid as long as its row. The zero value
 // is null.
 //
-// A text may be invalid, for example in a path that an attacker chose. It may hold bytes that are not UTF-8, or half
-// of a surrogate pair. U+FFFD replaces each such byte and each such half, as in encoding/json. Raw returns the original
-// bytes.
+// A text may be invalid, for example in a path that an attacker chose. Each byte that is not UTF-8, and each half of a
+// surrogate pair, becomes U+FFFD, as in encoding/json. Raw returns the original bytes.
 type Value struct{ value rowjson.Value }
 
-// Raw returns the JSON of the value exactly as the response has it, perhaps not in UTF-8. To write the value, use
-// MarshalJSON. The bytes are valid as long as the row, and must not be changed.
+// Raw returns the JSON of the value exactly as the response has it, which may not be valid UTF-8. To write the value,
+// use MarshalJSON. The bytes are valid as long as the row, and must not be changed.
 func (v Value) Raw() json.RawMessage { return v.value.Raw() }
 
 // MarshalJSON returns the JSON of the value as the response has it, with U+FFFD in place of invalid text.
@@ -103,8 +102,8 @@ func (v Value) MarshalJSON() ([]byte, error) { return v.value.JSON(), nil }
 // IsNull reports whether the value is null.
 func (v Value) IsNull() bool { return v.value.IsNull() }
 
-// String returns the text of a text value in UTF-8, the digits of a number, "true", "false", or "" for null. A timestamp
-// comes as the service sends it: UTC, without a zone designator.
+// String returns the text of a text value in UTF-8, the digits of a number, "true", "false", or "" for null. A
+// timestamp is returned as the service sends it: UTC, without a zone designator.
 func (v Value) String() string { return v.value.String() }
 
 // Int64 returns a whole number, which may be in quotes. It must be written as in JSON, without a plus sign and
@@ -118,5 +117,5 @@ func (v Value) Float64() (float64, error) { return v.value.Float64() }
 // blank in place of the T, are accepted. Numbers and null are errors.
 func (v Value) Time() (time.Time, error) { return v.value.Time() }
 
-// Addr returns an IP address, IPv4 or IPv6. Everything else is an error, null too.
+// Addr returns an IP address, IPv4 or IPv6. Everything else is an error, including null.
 func (v Value) Addr() (netip.Addr, error) { return v.value.Addr() }

@@ -21,7 +21,7 @@ var scanned = rowjson.Fields{Tag: "stats", Value: func(pointer any) *rowjson.Val
 // without a tag or with the tag "-". A field is a string, a bool, any integer or float, time.Time, netip.Addr,
 // netip.Prefix, json.Number, or a type that implements encoding.TextUnmarshaler. It may also be a pointer to one of
 // these, which is nil for null. Use a [Value] for the original bytes. An integer or float also accepts a number in
-// quotes, as JSON writes it; a json.Number does not. A bool accepts only true and false, also in quotes.
+// quotes, as JSON writes it; a json.Number does not. A bool accepts only true and false, in quotes or not.
 //
 // The fields of an embedded struct without a tag count as those of the struct around it. Embed it by value: an embedded
 // pointer is refused. Tags decide, not Go names: if a column comes at several depths, the outermost fields get it.
@@ -70,8 +70,8 @@ func scanRow(target *rowjson.Target, row Row, number int64) error {
 	return nil
 }
 
-// Collect reads a sequence into a slice: rows, results of [Scan], tasks or lists. With an error, it returns the items
-// before the error, too. Without items, it returns nil. Collect clones each [Row], so the rows stay valid.
+// Collect reads a sequence into a slice: rows, results of [Scan], tasks or lists. On error, it also returns the items
+// before the error. Without items, it returns nil. Collect clones each [Row], so the rows stay valid.
 func Collect[T any](seq iter.Seq2[T, error]) ([]T, error) {
 	var all []T
 	for item, err := range seq {
@@ -86,8 +86,8 @@ func Collect[T any](seq iter.Seq2[T, error]) ([]T, error) {
 	return all, nil
 }
 
-// DimensionsOf returns the columns in the tags of T, in the order of its fields, as the dimensions of a query. It
-// leaves out the metric hits, which is not a dimension. If T is not a struct with such tags, it returns nil.
+// DimensionsOf returns the columns in the tags of T, in the order of its fields, as the dimensions of a query. It omits
+// the metric hits, which is not a dimension. If T is not a struct with such tags, it returns nil.
 func DimensionsOf[T any]() []string {
 	return scanned.Names(reflect.TypeFor[T](), MetricHits)
 }
@@ -98,7 +98,7 @@ type ScanError struct {
 	Column string // name of the column
 	Field  string // Go name of the struct field
 	Type   string // type of that field, such as netip.Addr
-	Value  string // JSON of the value, cut to a maximum length; "" if the column is missing
+	Value  string // JSON of the value, cut if it is long; "" if the column is missing
 	Err    error  // what is wrong; Unwrap returns it
 }
 

@@ -49,8 +49,8 @@ type call struct {
 	invalid error  // why it is not sent
 }
 
-// describe adds the class of a request and the service's rules for it. Every call of this package is created here,
-// also that of Do, so no service can forget a rule.
+// describe adds the class of a request and the service's rules for it. Every call of this package, including that of
+// Do, is created here, so no service can forget a rule.
 func describe(method, path, query string) call {
 	limited := false
 	r := transport.Request{Method: method, Path: path, Query: query, Class: transport.Once}
@@ -75,7 +75,7 @@ func describe(method, path, query string) call {
 	return call{Request: r, limited: limited}
 }
 
-// conn is the path of every call. Services hold the conn, not the Client.
+// conn carries out every call. Services hold the conn, not the Client.
 type conn struct {
 	base      *address.Base
 	transport *transport.Transport
@@ -124,8 +124,8 @@ func (f *conn) resolve(field, address string) (path, query string, err error) {
 // loginHeaders are the headers that an error keeps of the response to a login, which may contain a session anywhere.
 var loginHeaders = []string{"Content-Type", "Date", "Location", "Retry-After"}
 
-// newError turns what came of a call into its error. cause is what failed besides the status, or nil. Every text of the
-// service or a transport loses the client's secrets here.
+// newError returns the error of a call. cause is what failed besides the status, or nil. The client's secrets are
+// removed here from every text of the service or a transport.
 func (f *conn) newError(r *transport.Response, cause error) *Error {
 	e := &Error{
 		StatusCode: r.Status, Code: r.Code, Method: r.Request.Method, Host: f.base.Host(), Path: f.secrets.Text(f.base.Path(r.Request.Path)),

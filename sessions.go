@@ -87,8 +87,8 @@ func sessionID(body []byte, header http.Header) string {
 	return string(body)
 }
 
-// sessionCookie returns the value of the cookie authtoken, or "". Of several it takes the last one that has not expired,
-// as a browser does: services remove an old cookie before they set the new one.
+// sessionCookie returns the value of the cookie authtoken, or "". Of several it takes the last one that has not
+// expired, as a browser does: services remove an old cookie before they set the new one.
 func sessionCookie(header http.Header) (value string) {
 	for _, c := range (&http.Response{Header: header}).Cookies() {
 		expired := c.MaxAge < 0 || c.MaxAge == 0 && !c.Expires.IsZero() && c.Expires.Before(time.Now())

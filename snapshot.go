@@ -26,9 +26,9 @@ const (
 // snapshot reads all entries of a list, 1,000 per page, and prefetches 4 pages.
 //
 // Others may change the list between two pages. An entry that moves to an earlier page is missed, one that moves to a
-// later page comes twice, and a plan made from that would be wrong. So all pages have the same total, which is the number
-// of their entries, and no id comes twice. The document does not say that a list holds a text only once (open point 26
-// assumes it of additions), so a text with two ids is two entries. An id with two texts is no id.
+// later page appears twice, and a plan made from that would be wrong. So all pages must have the same total, which is
+// the number of their entries, and no id may appear twice. The document does not say that a list holds a text only once
+// (open point 26 assumes it of additions), so a text with two ids is two entries. An id with two texts is not an id.
 func (s *NetworkListsService) snapshot(ctx context.Context, id string) (entries []NetworkListEntry, held []lists.Entry, err error) {
 	cl := EntryOptions{Count: pageOfEntries}.call(id)
 	for e, err := range eachItem[NetworkListEntry](ctx, s.conn, cl, 0, bulkConcurrency) {
@@ -44,7 +44,7 @@ func (s *NetworkListsService) snapshot(ctx context.Context, id string) (entries 
 		case !address.Fits(e.ID), twice && entries[at].Entry != e.Entry:
 			return nil, nil, s.unusable("the entry %q has no id of its own", secrets.Excerpt([]byte(e.Entry), maxShown))
 		case twice:
-			reason := fmt.Sprintf("the list changed while it was read: the entry %s comes twice", redact.Line(secrets.Text(e.Entry)))
+			reason := fmt.Sprintf("the list changed while it was read: the entry %s appears twice", redact.Line(secrets.Text(e.Entry)))
 			return nil, nil, &IncompleteError{Path: secrets.Text(s.conn.base.Path(cl.Path)), Page: (i + pageOfEntries - 1) / pageOfEntries, Reason: reason}
 		}
 		seen[e.ID] = i

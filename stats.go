@@ -79,8 +79,8 @@ func (s *StatsService) WAFTopK(category WAFCategory) *AggregatedFamily[WAFTopKQu
 	return family
 }
 
-// TrafficShapingTopK returns the family that reads the 1,000 largest groups of blocking and rate limiting. Otherwise it
-// behaves like WAFTopK.
+// TrafficShapingTopK returns the family that reads up to 1,000 of the largest groups of blocking and rate limiting.
+// Otherwise it behaves like WAFTopK.
 func (s *StatsService) TrafficShapingTopK(category ShapingCategory) *AggregatedFamily[ShapingTopKQuery] {
 	dimension, known := shapingCategories[category]
 	family := aggregated[ShapingTopKQuery](s.conn, statsRules{
@@ -119,16 +119,15 @@ type Result struct {
 	Rows         []Row     `json:"rows"`          // valid as long as the Result
 	TotalResults int64     `json:"total_results"` // number of matching rows, whatever the limit
 
-	// Warnings says, in plain words, which part of the time range the service may no longer have. Then rows are
-	// missing or hits are too small. This concerns raw events before [EventsRetention], and trends finer than
-	// [GranularityFor] returns. The query is sent anyway. It is nil if there is nothing to report. The response has
-	// no such member.
-	// Because clocks differ, data up to 5 minutes older than the limit causes no warning.
+	// Warnings says, in plain words, which part of the time range the service may no longer have, so that rows are missing
+	// or hits are too low: raw events before [EventsRetention], and trends finer than [GranularityFor] returns. The query
+	// is sent anyway. Warnings is nil if there is nothing to report; it is not a member of the response. Because clocks
+	// differ, data up to 5 minutes older than the limit causes no warning.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// Truncated reports whether more rows match than the Result has. The Limit of the query, its default of 10, or the
-// size of a top-K has cut off the others.
+// Truncated reports whether more rows match than the Result has, because the Limit of the query, its default of 10, or
+// the size of a top-K has cut off the others.
 func (r *Result) Truncated() bool { return r.TotalResults > int64(len(r.Rows)) }
 
 // All returns the rows as a sequence, for [Scan]. It never yields an error.
@@ -153,10 +152,10 @@ type QueryEcho struct {
 	Filters string `json:"filters"`
 }
 
-// Query reads one response, which has 10 rows if the query has no Limit, and [Result.Truncated] tells whether more match.
-// All streams every row. A response may have up to [WithMaxResponseBytes]. If rows are missing, Query returns the partial
-// Result together with an [*IncompleteError]. With any other error, the Result is nil. If the response is not a result,
-// the error is [ErrBadReply].
+// Query reads one response, of at most 10 rows if the Limit of the query is 0. [Result.Truncated] reports whether more
+// match; All streams every row. [WithMaxResponseBytes] limits the response. If rows are missing, Query returns the
+// partial Result together with an [*IncompleteError]. With any other error, the Result is nil. If the response is not a
+// result, the error is [ErrBadReply].
 func (f *StatsFamily[Q]) Query(ctx context.Context, query Q) (*Result, error) {
 	p := query.params()
 	parameters, err := f.parameters(&p)
@@ -221,16 +220,16 @@ func (f *StatsFamily[Q]) reading() rowjson.Config {
 	}
 }
 
-// All streams rows in constant memory: it yields each row as it arrives. With a Limit in the query, these are the first
-// that many in the order asked for, in one request. Without one, they are all rows of the time range: All first reads
-// total_results, and then requests that many rows and 1,000 more, or 1 % if that is more, because the service may add
-// rows in the meantime. A row is valid until the next step. If the loop stops early, All closes the connection. Each
-// range over the sequence sends new requests; several goroutines may range over it at the same time.
+// All streams rows in constant memory, yielding each row as it arrives. If the query has a Limit, All requests that
+// many rows, in the order asked for. Otherwise it streams all rows of the time range: it first reads total_results, and
+// then requests that many rows and 1,000 more, or 1 % if that is more, because the service may add rows in the
+// meantime. A row is valid until the next step. If the loop stops early, All closes the connection. Each range over the
+// sequence sends new requests; several goroutines may range over it at the same time.
 //
-// All ends with the first error, which comes with a zero Row. If a response is cut short, there is always an error. If
-// rows are missing, or if there are as many as All requested by itself, so that more may match, it is an
+// All ends with the first error, which comes with a zero Row. A response that is cut short always causes an error. If
+// rows are missing, or if there are as many as the limit that All chose itself, so that more may match, it is an
 // [*IncompleteError]. All retries a failed response only until its first row has arrived. If the response has a code of
-// 400 or more, All yields an [*Error] with that code. Before the first row, it retries such a response like the HTTP
+// 400 or more, All yields an [*Error] with that code; before the first row, it retries such a response like the HTTP
 // status.
 func (f *StatsFamily[Q]) All(ctx context.Context, query Q, options ...StreamOption) iter.Seq2[Row, error] {
 	s, err := newStreaming(options)

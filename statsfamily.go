@@ -57,7 +57,7 @@ func (f *statsRules) withHeadroom(total int64) int64 {
 	return min(total+min(room, math.MaxInt64-total), f.most())
 }
 
-// most is how many rows a response can have.
+// most returns the largest number of rows that a response can have.
 func (f *statsRules) most() int64 { return cmp.Or(f.top, math.MaxInt64) }
 
 // complete reports whether no row is missing: got must reach total, or less if the limit or the size of a top-K is
@@ -75,11 +75,11 @@ func (f *statsRules) complete(got, total, limit int64, all bool) bool {
 // building of a query and its call.
 const clockSlack = 5 * time.Minute
 
-// warnings says which part of the time range of a query the service may no longer have (sections 6 and 8). Nothing in the
-// response shows that: rows are missing, or their sums are too small. A query without a granularity has no warning, nor
-// has a top-K, because the document does not say how long their data is kept. p must be valid.
+// warnings says which part of the time range of a query the service may no longer have (sections 6 and 8). Nothing in
+// the response shows that: rows are missing, or their sums are too small. A query without a granularity has no warning,
+// nor has a top-K, because the document does not say how long their data is kept. p must be valid.
 func (f *statsRules) warnings(p *statsParams, now time.Time) []string {
-	start := p.Start.Add(clockSlack) // and not now without it: a month before may be another day then
+	start := p.Start.Add(clockSlack) // shifting now instead could change the day a month before it
 	if !f.aggregated {
 		kept := EventsRetention(now)
 		if !start.Before(kept) {

@@ -113,7 +113,7 @@ func checkNames(bad *problems, field string, names []string) {
 		case !isName(name):
 			bad.add(fmt.Sprintf("%s[%d]", field, i), "%q is not a valid name", name)
 		case slices.Contains(names[:i], name):
-			bad.add(fmt.Sprintf("%s[%d]", field, i), "%q comes twice", name)
+			bad.add(fmt.Sprintf("%s[%d]", field, i), "%q is given twice", name)
 		}
 	}
 }

@@ -7,9 +7,9 @@ import (
 )
 
 // Names of dimensions, with the type that [Scan] reads each into. The service may have others, so a query may use any
-// string. The words in a column differ between services, also in letter case (open point 43). So read some events
-// before you filter by a word. A column may contain null, which only a pointer to the type can hold. (Service
-// document, [section 2.5].)
+// string. The words in a column differ between services, even in letter case (open point 43), so read some events
+// before you filter by a word. A column may contain null, which only a pointer to the type can hold. (Service document,
+// [section 2.5].)
 //
 // [section 2.5]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#25-dimensions-and-metrics
 const (
@@ -32,7 +32,7 @@ const (
 const MetricHits = "hits"
 
 // Granularity is the width of the time buckets of a trend. [GranularityFor] returns one that suits the time range. If
-// the service no longer has data as fine for the whole time range, the hits are only partial sums. Then Warnings of
+// the service no longer has data that fine for the whole time range, the hits are only partial sums, and Warnings of
 // [Result] says so. (Service document, [section 4.2]; open point 13.)
 //
 // [section 4.2]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#42-common-rules-for-security-statistics-queries
@@ -45,9 +45,9 @@ const (
 	GranularityDay     Granularity = "day"     // kept forever
 )
 
-// GranularityFor returns the finest granularity that the service has for the whole time range. This is 5minute if it
-// starts within the last week, hour within the last month, otherwise day. Pass time.Now() as now; tests pass a fixed
-// time. (Service document, [section 8]; open point 13.)
+// GranularityFor returns the finest granularity that the service has for the whole time range: 5minute if it starts
+// within the last week, hour within the last month, otherwise day. Pass time.Now() as now; tests pass a fixed time.
+// (Service document, [section 8]; open point 13.)
 //
 // [section 8]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#8-limits
 func GranularityFor(start, end, now time.Time) Granularity {
@@ -83,7 +83,7 @@ func EventsRetention(now time.Time) time.Time {
 	return now.UTC().Truncate(24*time.Hour).AddDate(0, 0, -3)
 }
 
-// Sort is one key of an order: sortby. Create it with [Asc] or [Desc].
+// Sort is one sort key of a query, for sortby. Create it with [Asc] or [Desc].
 type Sort struct {
 	Name       string // dimension or metric of the query
 	Descending bool   // largest first; false: smallest first
@@ -100,8 +100,8 @@ type EventsQuery struct {
 	Dimensions []string     // requested columns, at least one, none twice; the service always adds event_timestamp_ms as the first
 	Start, End time.Time    // time range, in the years 1 to 9999; sent in whole seconds of UTC without a fraction (open point 33)
 	Filter     filters.Expr // nil: no filter
-	SortBy     []Sort       // by dimensions, also others than the requested ones; none: the service's order
-	Limit      int          // most rows; 0: the service's default of 10, even if more match
+	SortBy     []Sort       // by dimensions, including those not requested; none: the service's order
+	Limit      int          // maximum number of rows; 0: all rows for All, otherwise the service's default of 10
 }
 
 // TrendsQuery requests hits over time, or their totals. With [DimEventTimestamp] among the dimensions, there is a row
@@ -113,8 +113,8 @@ type TrendsQuery struct {
 	Start, End  time.Time    // as in EventsQuery
 	Granularity Granularity  // must suit the time range; required on WAF and traffic shaping trends, optional on request trends
 	Filter      filters.Expr // nil: no filter
-	SortBy      []Sort       // by dimensions and metrics, also others than the requested ones; none: the service's order
-	Limit       int          // most rows; 0: the service's default of 10, even if more match
+	SortBy      []Sort       // by dimensions and metrics, including those not requested; none: the service's order
+	Limit       int          // maximum number of rows; 0: all rows for All, otherwise the service's default of 10
 }
 
 // WAFTopKQuery requests the 20 largest groups of a WAF top-K. It has no order and no limit.
@@ -131,8 +131,8 @@ type ShapingTopKQuery struct {
 	Metrics    []string     // default MetricHits
 	Start, End time.Time    // as in EventsQuery
 	Filter     filters.Expr // nil: no filter
-	SortBy     []Sort       // by dimensions and metrics, also others than the requested ones; none: the service's order
-	Limit      int          // most rows; 0: the service's default of 10, even if more match
+	SortBy     []Sort       // by dimensions and metrics, including those not requested; none: the service's order
+	Limit      int          // maximum number of rows; 0: all rows for All, otherwise the service's default of 10
 }
 
 // StatsQuery is the query of one family. Calls only read it. If it is invalid, they return a [*ValidationError].

@@ -73,10 +73,10 @@ type TaskListOptions struct {
 	Operation string    `url:"operation,omitempty"`                                   // only tasks that run this operation
 	Page      int       `url:"page,omitempty"`                                        // from 1; All starts at this page
 	Count     int       `url:"count,omitempty"`                                       // tasks per page
-	MaxPages  int       `url:"-"`                                                     // if more pages follow or may follow, All ends with a *IncompleteError; 0: no limit
+	MaxPages  int       `url:"-"`                                                     // if more pages follow or may follow, All ends with an *IncompleteError; 0: no limit
 }
 
-// Get returns one task. A task that ended with an error condition is no error here.
+// Get returns one task. A task that ended with an error condition is not an error here.
 //
 // If the task does not exist, Get returns [ErrNotFound]. If id is empty, it returns a [*ValidationError]. If the
 // response has no id or another one, it returns [ErrBadReply].
@@ -93,16 +93,17 @@ func (s *TasksService) List(ctx context.Context, options TaskListOptions) (*Page
 	return fetchPage[Task](ctx, s.conn, s.listCall(options))
 }
 
-// All returns all tasks, from the page of the options to the last, one page at a time. Ranging again sends new requests.
-// The first error ends the sequence and comes with a zero Task. If tasks start or change meanwhile, some may be missing or
-// come twice.
+// All returns all tasks, from the page of the options to the last, one page at a time. Ranging again sends new
+// requests. The first error ends the sequence and comes with a zero Task. If tasks start or change meanwhile, some may
+// be missing or appear twice.
 //
-// The parameters of the options hold on every page. If the pages contradict themselves or each other, or end before all
-// announced tasks have come, All yields a [*IncompleteError] after the tasks that it read.
+// The options apply to every page. If the pages contradict themselves or each other, or end before all announced tasks
+// have arrived, All yields an [*IncompleteError] after the tasks that it read.
 //
-// The service document does not show the response. If no page announces anything, All asks for the next page until one is
-// empty or shorter than the first. If that does not tell the end, it yields a [*IncompleteError]; a 400 or 404 for a page
-// past the end then ends the sequence with that error, unless the page before had fewer than Count tasks. (Open point 2.)
+// The service document does not show the response. If no page announces anything, All asks for the next page until one
+// is empty or shorter than the first. If that does not show where the end is, it yields an [*IncompleteError]; a 400 or
+// 404 for a page past the end then ends the sequence with that error, unless the page before had fewer than Count
+// tasks. (Open point 2.)
 func (s *TasksService) All(ctx context.Context, options TaskListOptions) iter.Seq2[Task, error] {
 	return eachItem[Task](ctx, s.conn, s.listCall(options), options.MaxPages, 0)
 }
@@ -116,16 +117,16 @@ func (s *TasksService) listCall(options TaskListOptions) call {
 }
 
 // Wait polls a task until it has ended, and returns it. The first poll comes at once, the others at growing intervals
-// (see [PollEvery]). If the task ended with an error condition, Wait returns a [*TaskError] that holds the task. If
-// an error ends Wait, the task itself goes on, and its outcome is [OutcomeUnknown].
+// (see [PollEvery]). If the task ended with an error condition, Wait returns a [*TaskError] that holds the task. After
+// any other error, the task itself goes on, and its outcome is [OutcomeUnknown].
 //
-// A transient failure does not end Wait: no connection, no response in time, 408, 429 or 5xx. Nor does a response
-// that is not a task ([ErrBadReply]), such as a maintenance page. Wait polls again after the usual interval, and
-// [OnProgress] gets the error. If the service asks for a longer wait with Retry-After, Wait waits as long. Without a
-// deadline and without [WaitTimeout], Wait polls for as long as the task runs and can be read.
+// A transient failure does not end Wait: no connection, no response in time, 408, 429 or 5xx. Nor does a response that
+// is not a task ([ErrBadReply]), such as a maintenance page. Wait polls again after the usual interval, or the longer
+// one that Retry-After asks for, and [OnProgress] gets the error. Without a deadline and without [WaitTimeout], Wait
+// polls for as long as the task runs and can be read.
 //
 // These errors end Wait:
-//   - any other 4xx, so a task that does not exist is [ErrNotFound]
+//   - any other 4xx, such as [ErrNotFound] for a task that does not exist
 //   - failed authentication
 //   - a response longer than [WithMaxResponseBytes] allows
 //   - before the first successful poll: a redirect, an unknown host, or an untrusted certificate
@@ -169,8 +170,8 @@ func (s *TasksService) progress(t *Task) Progress {
 	return Progress{Status: s.conn.secrets.Text(t.Status), Percent: t.Progress, Complete: t.ended()}
 }
 
-// TaskError means that a task ended with an error condition, although all calls succeeded. The task may have made a
-// part of its changes, so the outcome is [OutcomeUnknown].
+// TaskError means that a task ended with an error condition, although all calls succeeded. The task may have made part
+// of its changes, so the outcome is [OutcomeUnknown].
 type TaskError struct {
 	Task *Task // the last state that was read; its ErrorInfo is not nil
 }

@@ -89,8 +89,8 @@ func epoch(seconds wire.Int) time.Time {
 	return time.Unix(int64(seconds), 0).UTC()
 }
 
-// Status reads the state of a purge once. A transaction that ended badly is no error here. If the id is not above 0,
-// Status returns a [*ValidationError].
+// Status reads the state of a purge once. A transaction that ended badly is not an error here. If the id is not above
+// 0, Status returns a [*ValidationError].
 func (s *PurgeService) Status(ctx context.Context, transactionID int64) (*Transaction, error) {
 	return s.conn.fetchTransaction(ctx, transactionCall(transactionID))
 }
@@ -119,9 +119,9 @@ func (s *PurgeService) Wait(ctx context.Context, transactionID int64, options ..
 	return tx, nil
 }
 
-// SubmitAndWait calls [PurgeService.Submit], and then [PurgeService.Wait] for its transaction. The options apply to
-// the wait only: WaitTimeout does not limit the submission. If Submit fails, SubmitAndWait returns its error and no
-// transaction. If Wait fails, it returns the error of Wait and the last state of the transaction. That has at least a
+// SubmitAndWait calls [PurgeService.Submit], and then [PurgeService.Wait] for its transaction. The options apply to the
+// wait only: WaitTimeout does not limit the submission. If Submit fails, SubmitAndWait returns its error and no
+// transaction. If Wait fails, it returns the error of Wait and the last state of the transaction, which has at least a
 // TransactionID, so you can wait again. [OutcomeOf] says what became of the purge after an error.
 func (s *PurgeService) SubmitAndWait(ctx context.Context, request PurgeRequest, options ...WaitOption) (*Transaction, error) {
 	if _, err := newWaiter(options); err != nil {
@@ -157,15 +157,15 @@ func (s *PurgeService) wait(ctx context.Context, id int64, known bool, read func
 	return tx, err
 }
 
-// TransactionError is a purge transaction that ended badly. The calls that led to it succeeded. Some of its URIs may
-// be purged, so its outcome is [OutcomeUnknown]. (Open point 9.)
+// TransactionError is a purge transaction that ended badly, although all calls succeeded. Some of its URIs may be
+// purged, so its outcome is [OutcomeUnknown]. (Open point 9.)
 type TransactionError struct {
 	Transaction *Transaction // its last state
 }
 
 // Error returns the id of the transaction with its status, code and descriptions, on one line.
 func (e *TransactionError) Error() string {
-	t := cmp.Or(e.Transaction, &Transaction{}) // nil in a test of a user
+	t := cmp.Or(e.Transaction, &Transaction{}) // nil in a user's test
 	text := joinNonEmpty(": ", t.StatusDescription, t.Description)
 	return joinNonEmpty(": ", fmt.Sprintf("webdelivery: transaction %d ended as %s (code %d)", t.TransactionID,
 		redact.Line(cmp.Or(t.Status, "unknown")), t.Code), redact.Line(text))

@@ -13,14 +13,14 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/waiting"
 )
 
-// Progress describes the last poll of a wait. [OnProgress] calls its function with it.
+// Progress describes the last poll of a wait, for the function of [OnProgress].
 type Progress struct {
 	Kind     string        // what the wait waits for: "task", "transaction" or, for an Apply, "networklist"
 	ID       string        // id of the task, transaction or list
 	Status   string        // status in the response; for an Apply "adding", "removing" or "done"
 	Percent  int           // progress of a task, percent_received_responses of a transaction, completed share of an Apply
 	Complete bool          // it has ended; false if an error ends its polls
-	Polls    int           // polls so far, with this one; for WaitAll rounds of polls, for an Apply calls of OnProgress
+	Polls    int           // polls so far, including this one; for WaitAll rounds of polls, for an Apply calls of OnProgress
 	Elapsed  time.Duration // time since the wait started
 	Err      error         // error of this poll, or nil; after an error, Status and Percent come from the last successful poll
 }
@@ -53,9 +53,8 @@ func WaitTimeout(d time.Duration) WaitOption {
 	}
 }
 
-// WaitMaxOutage ends the wait with the last error when nothing could be read for d, because every poll failed. Time that
-// the service asked to wait, with Retry-After, does not count. 0 means that an outage never ends the wait. Default 10
-// minutes.
+// WaitMaxOutage ends the wait with the last error when every poll has failed for d. Time that the service asked to
+// wait, with Retry-After, does not count. 0 means that an outage never ends the wait. Default 10 minutes.
 func WaitMaxOutage(d time.Duration) WaitOption {
 	return func(w *waiter) error {
 		if d < 0 {
@@ -66,10 +65,10 @@ func WaitMaxOutage(d time.Duration) WaitOption {
 	}
 }
 
-// OnProgress calls f after each poll, also after a failed one (see Progress.Err). It does not after a poll that the
-// end of the context cut off. f runs in the goroutine that waits, and the next poll comes after f has returned.
-// WaitAll calls f once for each task that it has read in a round, in the order of the ids. An Apply calls f after
-// each change instead, one call at a time.
+// OnProgress calls f after each poll, including a failed one (see Progress.Err), but not after a poll cut off by the
+// end of the context. f runs in the goroutine that waits, and the next poll comes after f has returned. WaitAll calls f
+// once for each task that it has read in a round, in the order of the ids. An Apply calls f after each change instead,
+// one call at a time.
 func OnProgress(f func(Progress)) WaitOption {
 	return func(w *waiter) error {
 		if f == nil {

@@ -14,23 +14,21 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
-// WaitAll waits until all tasks have ended, and returns them in the order of the ids. An id that comes twice is
+// WaitAll waits until all tasks have ended, and returns them in the order of the ids. An id that is given twice is
 // polled once. Without ids, WaitAll returns at once and sends nothing. If an id is empty, it returns a
 // [*ValidationError] and sends nothing.
 //
-// WaitAll waits for all tasks, also if some have failed. Then it returns the tasks together with the joined errors.
-// There is a [*TaskError] for each task that ended with an error condition. For a task that cannot be read there is
-// the error of the call, such as [ErrNotFound]. [TasksService.Wait] says which failures end nothing. Failed
-// authentication ends the whole wait. If the context or [WaitTimeout] ends, the error says how many tasks are pending
-// and names some.
+// WaitAll waits for all tasks, even if some fail, and then returns the tasks together with the joined errors: a
+// [*TaskError] for each task that ended with an error condition, and the error of the call, such as [ErrNotFound], for
+// each task that cannot be read. [TasksService.Wait] says which failures are only transient. Failed authentication ends
+// the whole wait. If the context or [WaitTimeout] ends it, the error says how many tasks are pending and names some.
 //
-// If there is an error, each returned task is its last state that was read at /tasks/{id}. A task that was never read
-// is nil.
+// If there is an error, each returned task is the last state that was read at /tasks/{id}, or nil if it was never read.
 //
 // The first poll reads each task by itself, 4 at a time. If at least 3 tasks are pending and the list of tasks needs
-// fewer requests, later polls read the list. WaitAll believes the list only about tasks that still run. It reads a
-// task by itself if the list does not show it or shows it as ended. In turn, it also reads a few of the others (open
-// point 2). (Service document, [section 2.1].)
+// fewer requests, later polls read the list. WaitAll trusts the list only about tasks that are still running: it reads
+// a task by itself if the list does not show it or shows it as ended, and also a few of the others in turn (open point
+// 2). (Service document, [section 2.1].)
 //
 // [section 2.1]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#21-task
 func (s *TasksService) WaitAll(ctx context.Context, ids []string, options ...WaitOption) ([]*Task, error) {

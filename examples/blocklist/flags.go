@@ -47,8 +47,8 @@ func parse(ctx context.Context, args []string, s program.Streams) (*job, error) 
 	flags.BoolVar(&j.json, "json", false, "print JSON: the plan, and with -apply the result as a second value")
 	flags.StringVar(&j.savePlan, "save-plan", "", "write the plan to a regular `file` that only its owner can read, to check it before -apply-plan")
 	flags.StringVar(&j.never, "never", "", "`file` of addresses and ranges, one per line: a plan that would add an entry that overlaps one is refused")
-	find := flags.String("find", "", "print the entries of all lists that cover this `address`; takes no other flag than -json")
-	flags.StringVar(&j.applyPlan, "apply-plan", "", "apply the plan of this `file`, unless the list has changed since; takes no other flags than -wait and -json")
+	find := flags.String("find", "", "print the entries of all lists that cover this `address`; takes no flag other than -json")
+	flags.StringVar(&j.applyPlan, "apply-plan", "", "apply the plan in this `file`, unless the list has changed since; takes no flags other than -wait and -json")
 	if err := program.Parse(flags, args); err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func parse(ctx context.Context, args []string, s program.Streams) (*job, error) 
 		addr, err := netip.ParseAddr(*find)
 		switch {
 		case err != nil:
-			return nil, program.Misused("-find %q is no address", *find)
+			return nil, program.Misused("-find %q is not an address", *find)
 		case !alone("find", "json"):
 			return nil, program.Misused("-find takes no LIST, no FEED, and only the flag -json: remove the others")
 		}
@@ -78,7 +78,7 @@ func parse(ctx context.Context, args []string, s program.Streams) (*job, error) 
 	}
 	switch {
 	case program.Special(j.savePlan): // a file would replace the device or link
-		return nil, program.Misused("-save-plan: %s is no regular file; name another file", j.savePlan)
+		return nil, program.Misused("-save-plan: %s is not a regular file; name another file", j.savePlan)
 	case j.applyPlan != "" && !alone("apply-plan", "wait", "json"):
 		return nil, program.Misused("-apply-plan takes no LIST, no FEED, and only the flags -wait and -json: remove the others")
 	case j.applyPlan == "" && flags.NArg() < 2 && (flags.NArg() == 1 || program.Configured()):
@@ -86,7 +86,7 @@ func parse(ctx context.Context, args []string, s program.Streams) (*job, error) 
 	case !slices.Contains([]string{"", "plain", "csv", "json"}, j.reader.Format):
 		return nil, program.Misused("-format %q is unknown; use plain, csv or json", j.reader.Format)
 	case !removalLimit.MatchString(*limit):
-		return nil, program.Misused("-max-remove %q is no limit; use none, all, a share from 0%% to 100%%, or a number of entries", *limit)
+		return nil, program.Misused("-max-remove %q is not a limit; use none, all, a share from 0%% to 100%%, or a number of entries", *limit)
 	case j.options.MaxAdd < 1:
 		return nil, program.Misused("-max-add %d must be at least 1", j.options.MaxAdd)
 	case j.options.WidestIPv4 < -1 || j.options.WidestIPv4 > 32:
@@ -103,7 +103,7 @@ func parse(ctx context.Context, args []string, s program.Streams) (*job, error) 
 	return j, nil
 }
 
-// open opens a feed that is no address. A read of standard input ends with the context.
+// open opens a feed that is not an address. A read of standard input ends with the context.
 func (j *job) open(ctx context.Context, name string) (io.ReadCloser, error) {
 	if name != "-" {
 		return program.Open(ctx, name)
@@ -151,8 +151,8 @@ var inFlags = strings.NewReplacer(
 
 var desired = regexp.MustCompile(`desired\[(\d+)\]`)
 
-// refused says why the SDK refuses to plan, in terms of the command line: with flags, and with places in feeds. The cause
-// is a feed. A plan that exceeds a limit is printed, too.
+// refused says why the SDK refuses to plan, in terms of the command line: with flags, and with places in feeds. The
+// cause is a feed, so this is not wrong usage. A plan that exceeds a limit is printed, too.
 func (j *job) refused(why error) error {
 	text := desired.ReplaceAllStringFunc(inFlags.Replace(why.Error()), func(place string) string {
 		i, err := strconv.Atoi(desired.FindStringSubmatch(place)[1])

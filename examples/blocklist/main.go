@@ -14,18 +14,18 @@
 //
 // Without -format, the extension or the Content-Type decides; the default is plain. A feed that is empty, damaged or a
 // web page is an error, and so is one of more than 16 MiB or 2,097,152 entries. The error names the line, and the list
-// is not changed. Of wrong entries, the first 100 are reported. The program prints at most 20 entries each way; -json
-// and -save-plan have all.
+// is not changed. At most 100 invalid entries are reported. The program prints at most 20 added and 20 removed entries;
+// -json and -save-plan have all.
 //
-// A feed that arrives incomplete over http is an error, too. If only the end of the connection marks its end, its last
-// line must end with a newline. If the writer of a pipe is killed, blocklist cannot see that. Let the writer create a
-// file, check its exit code, and name the file.
+// A feed that arrives incomplete over http is an error, too; if only the end of the connection marks its end, its last
+// line must end with a newline. If the writer of a pipe is killed, blocklist cannot tell: let the writer create a file,
+// check its exit code, and name the file.
 //
 // -max-remove, -max-add, -widest-ipv4 and -widest-ipv6 limit what a feed may change. If a plan exceeds a limit, the
-// list is not changed. The error names an entry, and the flag with the value that would allow it. The plan is printed,
-// but not saved. -max-remove is none, all, a share such as 20%, or a number of entries. By default, 20% may be removed.
-// Of a list with fewer than 20 entries, up to 3 may be removed, but never more than half. Many ranges that are each
-// within the limits are added, unless -max-add is set.
+// list is not changed; the error names an entry, and the flag with the value that would allow it. The plan is printed,
+// but not saved. -max-remove is none, all, a share such as 20%, or a number of entries. By default, 20% may be removed;
+// of a list with fewer than 20 entries, up to 3, but never more than half. Any number of ranges that are each within
+// the limits are added, unless -max-add is set.
 //
 // -never names a file of your own addresses and ranges. A plan that would add an entry that overlaps one of them is
 // refused. -find prints why an address is blocked: each list and entry that covers it, who added it, and when.
@@ -39,7 +39,7 @@
 //	0  the list equals the feeds
 //	1  nothing was changed: a feed is damaged, or a call failed or was interrupted
 //	2  wrong usage, or a file cannot be opened
-//	3  changed in part, or perhaps, or the result could not be printed
+//	3  the list was or may have been changed in part, or the result could not be printed
 //	4  there is something to change, and -apply is missing
 //	5  nothing was changed: the plan exceeds a limit
 package main
@@ -120,7 +120,7 @@ func (j *job) plan(ctx context.Context, lists *webdelivery.NetworkListsService) 
 			err = errors.New("no list_id")
 		}
 		if err != nil {
-			err = fmt.Errorf("%s cannot be applied: %v; save a plan with -save-plan", j.applyPlan, err) //nolint:errorlint // a damaged file is no wrong usage
+			err = fmt.Errorf("%s cannot be applied: %v; save a plan with -save-plan", j.applyPlan, err) //nolint:errorlint // a damaged file is not wrong usage
 		}
 		return plan, err
 	}
@@ -194,7 +194,7 @@ func (j *job) carryOut(ctx context.Context, lists *webdelivery.NetworkListsServi
 		return &program.Exit{Code: code, Err: fmt.Errorf("nothing was changed; plan again: %w", err)}
 	}
 	err = errors.Join(err, j.print(result, fmt.Sprintf("added %d, removed %d\n", result.Added, result.Removed)))
-	if webdelivery.OutcomeOf(err) == webdelivery.OutcomeUnknown { // also if only the printing failed
+	if webdelivery.OutcomeOf(err) == webdelivery.OutcomeUnknown { // even if only the printing failed
 		again := "plan and apply again"
 		if j.wait && len(result.Tasks) > 0 {
 			again += " after the tasks have ended; -json prints their ids"

@@ -6,7 +6,7 @@
 //
 // It prints its address and serves the page to this computer until you interrupt it. The form on the page selects the
 // time range and the filter. With -o it writes the page to one file; - is standard output. It reads for at most 15
-// seconds. If some parts cannot be read by then, they are missing, and the page says why at the top.
+// seconds. Parts that cannot be read by then are missing, and the page says why at the top.
 //
 // Exit codes: 0 done, 1 failed, nothing was written, 2 wrong usage, 3 written, but some parts are missing.
 package main
@@ -94,7 +94,7 @@ func host(baseURL string) string {
 	return base.Host
 }
 
-// write writes a page to a file that only its owner can read: attacks are not for everybody.
+// write writes a page to a file that only its owner can read: attacks are not public.
 func write(ctx context.Context, name string, p *page, s program.Streams) error {
 	var text strings.Builder
 	p.Policy = policy
@@ -155,7 +155,7 @@ func handler(shown site) http.Handler {
 	return mux
 }
 
-// serve serves until the context ends. Pages that are under way end with it.
+// serve serves until the context ends. Pages in progress end with it.
 func serve(ctx context.Context, address string, pages http.Handler, s program.Streams) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if network := new(net.OpError); errors.As(err, &network) {

@@ -3,12 +3,12 @@
 //
 //	doctor [-report FILE] [what it may change]
 //
-// It only reads, and creates one session. To see how the service refuses, it also sends up to 15 requests that must be
-// refused, as a user or a session that no service has. What it may change is named by flags: -write-list, an empty list of
+// It only reads, and creates one session. To see how the service refuses requests, it also sends up to 15 that must be
+// refused, with a user or a session that does not exist. Flags name what it may change: -write-list, an empty list of
 // type IP; -full-list, one with 50,000 entries, to which it tries to add another; -delete-list, which it deletes;
-// -purge-uri, which it purges about 45 times, with everything whose address begins like it. It sends at most two purges a
-// second and 2,000 requests. A second user who may neither view the configuration nor purge is named by
-// WEBDELIVERY_VISITOR_USERNAME and WEBDELIVERY_VISITOR_PASSWORD.
+// -purge-uri, which it purges about 45 times, with everything that begins with it. It sends at most two purges a
+// second, and 2,000 requests in all. WEBDELIVERY_VISITOR_USERNAME and WEBDELIVERY_VISITOR_PASSWORD name a second user
+// who may neither view the configuration nor purge.
 //
 // Exit codes: 0 no rule is broken, 1 a rule is broken or the settings are wrong, 2 wrong usage.
 package main
@@ -42,9 +42,9 @@ func run(ctx context.Context, args []string, s program.Streams) error {
 	report := set.String("report", "", "also write all rules as a Markdown table to this `file`")
 	set.StringVar(&t.TasksPrefix, "tasks-prefix", "", "`path` in front of /tasks, if it is neither empty nor /config")
 	set.StringVar(&t.WriteList, "write-list", "", "`id` of an empty list of type IP whose entries may be added and removed")
-	set.StringVar(&t.FullList, "full-list", "", "`id` of a list with 50,000 entries, to which one more is tried to be added")
+	set.StringVar(&t.FullList, "full-list", "", "`id` of a list with 50,000 entries; the program tries to add one more")
 	set.StringVar(&t.DeleteList, "delete-list", "", "`id` of a list that may be deleted")
-	set.StringVar(&t.PurgeURI, "purge-uri", "", "`address` that may be purged, with all that begin like it")
+	set.StringVar(&t.PurgeURI, "purge-uri", "", "`address` that may be purged, with everything that begins with it")
 	set.StringVar(&t.PurgeWildcard, "purge-wildcard", "", "`pattern` with a wildcard domain that may be purged as a prefix")
 	if err := program.ParseAlone(set, args); err != nil {
 		return err
@@ -167,7 +167,7 @@ func tellDialect(out io.Writer, known []conformance.Spelling) {
 	}
 	fmt.Fprintf(out, " for %s.\n", strings.Join(tried, ", "))
 	if len(known) < dialectFields {
-		fmt.Fprintln(out, "The other fields show only with -write-list.")
+		fmt.Fprintln(out, "The other fields can only be tried with -write-list.")
 	}
 	fmt.Fprintln(out)
 }

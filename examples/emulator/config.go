@@ -22,7 +22,7 @@ type file struct {
 	Dialect webdeliverytest.Dialect
 }
 
-// fault is a webdeliverytest.FaultRule as the file has it.
+// fault is a webdeliverytest.FaultRule as written in the file.
 type fault struct {
 	Method, Path          string
 	Skip, Count           int

@@ -13,7 +13,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
-// defaultAddress has a port of its own, so that a dashboard can run beside the emulator.
+// defaultAddress differs from that of the dashboard, so that both can run at the same time.
 const defaultAddress = "127.0.0.1:8190"
 
 // settings are the values of the flags.
@@ -50,7 +50,7 @@ func parse(ctx context.Context, args []string, s program.Streams) (set settings,
 		return set, err
 	}
 	if program.Special(set.env) { // a new file would take the place of a device or link
-		return set, program.Misused("-env: %s is there and is no regular file; name another file", set.env)
+		return set, program.Misused("-env: %s exists and is not a regular file; name another file", set.env)
 	}
 	if config != "" {
 		if set.file, err = readFile(ctx, config); err != nil && ctx.Err() == nil {

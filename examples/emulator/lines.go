@@ -29,8 +29,8 @@ func fill(srv *webdeliverytest.Server) (list string) {
 	})
 }
 
-// printLines prints curl lines for each area of the service. They work for three days, because the service then removes
-// their security events.
+// printLines prints curl commands for each area of the service. They work for three days, after which the service
+// removes their security events.
 func printLines(out io.Writer, srv *webdeliverytest.Server, dialect webdeliverytest.Dialect, now time.Time, list string) {
 	base := srv.URL + "/" + url.PathEscape(srv.Customer) + "/v1"
 	login := "curl -sS -u " + quote(srv.Username+":"+srv.Password)

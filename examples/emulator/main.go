@@ -1,10 +1,10 @@
-// Emulator is a fake of the web-delivery management service as a program. Use it to try requests by hand, and to test
-// programs that are not written in Go. It starts with some tasks, two network lists and security events. It prints curl
-// lines for each area of the service, and export lines that make the other example programs work with it.
+// Emulator runs a fake of the web-delivery management service. Use it to try requests by hand, and to test programs
+// that are not written in Go. It starts with some tasks, two network lists and security events. It prints curl commands
+// for each area of the service, and export lines that make the other example programs work with it.
 //
 //	emulator
 //	emulator -listen 127.0.0.1:9000 -user bob:secret -purge-rate 10 -config emulator.json
-//	emulator -env emulator.env &   # and when that file is there: . ./emulator.env; quickstart
+//	emulator -env emulator.env &   # and once that file exists: . ./emulator.env; quickstart
 //
 // The file of -config is JSON with faults and a dialect. All members are optional. Names may have any letter case, with
 // or without underscores:
@@ -50,7 +50,7 @@
 //	entries_reply          task, task_id, id, entries, empty
 //	vocabulary             words of events: document, portal
 //
-// The other example programs speak the default dialect. They work with the members from session_reply on in any spelling.
+// The other example programs speak the default dialect. They work with any value of the members from session_reply on.
 //
 // SIGINT and SIGTERM stop the emulator.
 //
@@ -82,7 +82,7 @@ func run(ctx context.Context, args []string, s program.Streams) error {
 		return err
 	}
 	if set.env != "" {
-		_ = os.Remove(set.env) // an emulator that was killed has left it, and a script may wait for the new one
+		_ = os.Remove(set.env) // an emulator that was killed leaves it, and a script may wait for the new one
 	}
 	srv, err := set.start(ctx, slog.New(slog.NewTextHandler(s.Err, nil)))
 	if err != nil {

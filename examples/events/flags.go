@@ -56,7 +56,7 @@ func parse(args []string, s program.Streams, now time.Time) (set settings, err e
 	flags.IntVar(&query.Limit, "limit", 0, "at most this `number` of events; 0 is all")
 	flags.StringVar(&set.format, "format", "", "`name` of the format: csv, ecs, ndjson or parquet (default the extension of -o, or csv)")
 	flags.StringVar(&set.file, "o", "", "`file` to write; - is stdout (default stdout)")
-	follow := flags.Bool("follow", false, "go on with the events that happen from now on, until ^C")
+	follow := flags.Bool("follow", false, "continue with events as they happen, until ^C")
 	delay := program.Duration(5 * time.Minute)
 	flags.Var(&delay, "delay", "with -follow: write events this `duration` after they happened")
 	resume := flags.String("resume", "", "continue the export to this `file` of -o, which ended early; takes no other flag")
@@ -91,7 +91,7 @@ func parse(args []string, s program.Streams, now time.Time) (set settings, err e
 	}
 	if set.format == formatParquet {
 		if part := foreignPart(set.file); part != "" {
-			return set, program.Misused("%s is a part of an earlier export; move its parts away (%s), or name another file", part, patternOf(set.file))
+			return set, program.Misused("%s is part of an earlier export; move its parts away (%s), or name another file", part, patternOf(set.file))
 		}
 	}
 	if *follow {
@@ -104,7 +104,7 @@ func parse(args []string, s program.Streams, now time.Time) (set settings, err e
 	return set, nil
 }
 
-// checkFollow refuses what -follow cannot do. A file that exists is no new one: -resume goes on with it.
+// checkFollow refuses what -follow cannot do. A file that exists is not a new one: -resume continues it.
 func (s settings) checkFollow(flags *flag.FlagSet) error {
 	switch {
 	case program.IsSet(flags, "end") || s.query.Limit > 0:
@@ -117,7 +117,7 @@ func (s settings) checkFollow(flags *flag.FlagSet) error {
 		return nil
 	}
 	if _, err := os.Lstat(s.file); !errors.Is(err, fs.ErrNotExist) {
-		return program.Misused("%s is there: go on with -resume %s, or name another file", s.file, s.file)
+		return program.Misused("%s exists: continue it with -resume %s, or name another file", s.file, s.file)
 	}
 	return nil
 }
@@ -141,7 +141,7 @@ func names(columns string) ([]string, error) {
 		case name == "":
 			return nil, program.Misused("-columns: name %d is empty; remove a comma", i+1)
 		case slices.Contains(all[:i], name):
-			return nil, program.Misused("-columns: name %d, %q, is there twice; remove one", i+1, name)
+			return nil, program.Misused("-columns: name %d, %q, appears twice; remove one", i+1, name)
 		}
 		all[i] = name
 	}
@@ -200,7 +200,7 @@ func parseResume(flags *flag.FlagSet, file string, s program.Streams, now time.T
 	return set, nil
 }
 
-// regular refuses names of anything but a regular file: a new file would replace a device, or a link instead of its
+// regular refuses the name of anything but a regular file: a new file would replace a device, or a link rather than its
 // target.
 func regular(flag, file string) error {
 	if file == "" {
@@ -208,7 +208,7 @@ func regular(flag, file string) error {
 	}
 	for _, name := range []string{file, partialOf(file), cursorOf(file), newCursorOf(file)} {
 		if program.Special(name) {
-			return program.Misused("%s: %s is no regular file; if it is a link, name its target", flag, name)
+			return program.Misused("%s: %s is not a regular file; if it is a link, name its target", flag, name)
 		}
 	}
 	return nil

@@ -10,8 +10,8 @@ import (
 	"github.com/webdelivery/webdelivery-go/examples/internal/program"
 )
 
-// follow exports what happened up to a delay ago, waits as long, and goes on after the last event until ctx ends. An
-// error of the service ends only the first round: later ones are printed, and the next round asks again.
+// follow exports what happened up to a delay ago, waits as long, and continues after the last event until ctx ends. An
+// error of the service ends only the first round: later ones are printed, and the next round tries again.
 func (c *copying) follow(ctx context.Context, stats *webdelivery.StatsService, set settings, out output, s program.Streams) error {
 	query := set.query
 	for round := 0; ctx.Err() == nil; {

@@ -85,7 +85,7 @@ func TestFollow(t *testing.T) {
 			if file == "" {
 				return
 			}
-			assert.Contains(t, told.String(), "events: 3 events in "+rows+"; go on with: events -resume "+rows+"\n")
+			assert.Contains(t, told.String(), "events: 3 events in "+rows+"; continue with: events -resume "+rows+"\n")
 
 			happens(0, "d")
 			time.Sleep(10 * time.Minute)
@@ -94,7 +94,7 @@ func TestFollow(t *testing.T) {
 			stop()
 			require.NoError(t, <-ended)
 			_, err := parse(args, program.Streams{Err: &told}, time.Now())
-			require.EqualError(t, err, rows+" is there: go on with -resume "+rows+", or name another file")
+			require.EqualError(t, err, rows+" exists: continue it with -resume "+rows+", or name another file")
 		})
 	}
 }

@@ -5,16 +5,16 @@
 //	events -since 1h -filter 'event_action==BLOCK' -format ndjson | jq .client_ip
 //	events -start 2026-11-20T00:00:00Z -end 2026-11-21T00:00:00Z -o events.parquet
 //	events -resume events.parquet                           # continues an export that ended early
-//	events -follow -format ecs -o events.ndjson             # goes on with the events of each 5 minutes, until ^C
+//	events -follow -format ecs -o events.ndjson             # continues with new events every 5 minutes, until ^C
 //
 // Events come in ascending order of time, each once. If a response breaks, the program sends the request again. It
 // gives up after 5 minutes without a new event.
 //
 // The file of -o appears when it is complete, and only its owner can read it. Until then an older file of that name
 // stays. While the program works, it writes FILE.partial. Every 5 seconds or 100,000 events it stores its position in
-// FILE.cursor. If it ends early, also by ^C or kill -9, both files stay, and -resume FILE continues. -resume takes no
-// other flag, because FILE.cursor holds the query. -o FILE starts again, and removes the files of an earlier run. Only
-// one program at a time may write to a file: if another one starts again, the first one fails.
+// FILE.cursor. If it ends early, even by ^C or kill -9, both files stay, and -resume FILE continues. -resume takes no
+// other flag, because FILE.cursor holds the query. -o FILE starts over, and removes the files of an earlier run. Only
+// one program at a time may write to a file: if another one starts over, the first one fails.
 //
 // A Parquet file cannot be continued. An export of more than 1,000,000 events therefore has parts, and so has one that
 // ended early: events-00001.parquet, events-00002.parquet and so on. A part gets its name when it is complete. At the
@@ -25,12 +25,13 @@
 //
 // With -follow, events are written 5 minutes after they happened (-delay), because some are recorded late. Those that
 // are recorded even later are missing; a line says how many. FILE then grows, FILE.cursor stays beside it, and -resume
-// FILE goes on after a stop. When the service fails, the program says so and asks again.
+// FILE continues after a stop. When the service fails, the program says so and tries again.
 //
 // CSV and NDJSON write times in RFC 3339 with Z, and the header has the columns in the order of -columns. CSV writes
 // null as nothing, and an empty text as "". Do not open the CSV in a spreadsheet, which may execute a cell that begins
 // with =. Parquet has event_timestamp_ms as a timestamp in milliseconds, client_asn as a 64-bit number, and all others
-// as text. The Elastic Common Schema (-format ecs) has an event a line, with what has no field there below webdelivery.
+// as text. The Elastic Common Schema (-format ecs) has one event per line; columns without a field in the schema are
+// below webdelivery.
 //
 // If events are missing at the end, the program fails and prints both numbers. Such events were recorded too late for
 // this export, or the service no longer has them. The rows stay in FILE.partial or the parts.
@@ -175,7 +176,7 @@ func tell(set settings, written state, s program.Streams, err error) error {
 		text += fmt.Sprintf(", which has %d parts, %s to %s", written.Parts, partOf(set.file, 1), partOf(set.file, written.Parts))
 	}
 	if set.follow > 0 {
-		text += "; go on with: events -resume " + set.file
+		text += "; continue with: events -resume " + set.file
 	}
 	fmt.Fprintln(s.Err, "events:", text)
 	return nil

@@ -266,7 +266,7 @@ func TestRun(t *testing.T) {
 		"flag -filter: filters: at byte 13: no == or != in": {program.Misuse, []string{"-filter", "rule_id==abc,x"}},
 		`invalid value "yesterday" for flag -start`:         {program.Misuse, []string{"-start", "yesterday"}},
 		"-columns: name 2 is empty; remove a comma\n":       {program.Misuse, []string{"-columns", "rule_id,"}},
-		"-columns: name 3, \"a\", is there twice; remove":   {program.Misuse, []string{"-columns", "a, b, a"}},
+		"-columns: name 3, \"a\", appears twice; remove":    {program.Misuse, []string{"-columns", "a, b, a"}},
 		"-start: ":                                             {program.Misuse, []string{"-start", "0000-01-01T00:00:00+14:00"}},
 		"a.csv.cursor, so no export to ":                       {program.Misuse, []string{"-resume", filepath.Join(dir, "a.csv")}},
 		"flag -since: must be above 0; ":                       {program.Misuse, []string{"-since", "0"}},
@@ -282,7 +282,7 @@ func TestRun(t *testing.T) {
 		"-follow cannot write parquet, ":                       {program.Misuse, []string{"-follow", "-o", "a.parquet"}},
 		`format "xlsx" is unknown; use -format csv`:            {program.Misuse, []string{"-o", filepath.Join(dir, "a.xlsx")}},
 		`invalid value "1 day" for flag -since`:                {program.Misuse, []string{"-since", "1 day"}},
-		dir + " is no regular file":                            {program.Misuse, []string{"-format", "csv", "-o", dir}},
+		dir + " is not a regular file":                         {program.Misuse, []string{"-format", "csv", "-o", dir}},
 	} {
 		code, out, told := start(tt.args...)
 		assert.Equal(t, tt.code, code, want)

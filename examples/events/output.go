@@ -119,7 +119,7 @@ func (p *partial) reopen() (err error) {
 	case err != nil:
 		return err
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s is no regular file; export again with -o %s", name, p.name)
+		return fmt.Errorf("%s is not a regular file; export again with -o %s", name, p.name)
 	case info.Size() < p.Size:
 		return fmt.Errorf("%s has %d bytes, and %d belong to its %d events: %d are missing; export again with -o %s",
 			name, info.Size(), p.Size, p.rows, p.Size-info.Size(), p.name)

@@ -127,7 +127,7 @@ func remove(name string) error {
 func resumed(file string) (set settings, err error) {
 	s, err := readState(file)
 	if exit := new(*program.Exit); err != nil && !errors.As(err, exit) {
-		err = &program.Exit{Code: program.Failed, Err: err} // also if its cursor is refused as invalid
+		err = &program.Exit{Code: program.Failed, Err: err} // even if its cursor is refused as invalid
 	}
 	if err != nil {
 		return set, err

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	keep   = time.Minute     // of what was read, so that scrapes of many do not become requests
-	within = 8 * time.Second // a scrape has 10 s, unless Prometheus is told otherwise
+	keep   = time.Minute     // how long to reuse what was read, so that many scrapes do not become many requests
+	within = 8 * time.Second // a scrape has 10 s, unless Prometheus is configured otherwise
 )
 
 // collector reads the hits when Prometheus asks for them.
@@ -23,7 +23,7 @@ type collector struct {
 	delay  time.Duration
 	stderr io.Writer
 
-	mu      sync.Mutex // also while the service is asked: others that scrape wait, and get the same
+	mu      sync.Mutex // also held while the service is queried: other scrapes wait, and get the same
 	read    time.Time
 	metrics []prometheus.Metric
 	failed  map[string]float64

@@ -10,8 +10,8 @@
 //	webdelivery_up{family}                           1 if they could be read; if not, the family has no hits
 //	webdelivery_scrape_errors_total{family}          reads that failed
 //
-// All have few labels and none with an address, so that attackers cannot fill Prometheus. The service is asked at most
-// once a minute, however many scrape. SIGINT and SIGTERM stop the exporter.
+// The metrics have few labels and none with an address, so attackers cannot flood Prometheus. The service is queried at
+// most once a minute, however many scrapes there are. SIGINT and SIGTERM stop the exporter.
 //
 // Exit codes: 0 stopped, 1 could not listen, 2 wrong usage.
 package main

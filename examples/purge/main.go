@@ -7,18 +7,18 @@
 //	purge [-timeout DURATION] [-json] -resume TRANSACTION
 //
 // A file and standard input have one URI per line. Blank lines and lines that begin with # are skipped. If the writer
-// of a pipe is killed, purge cannot see that: the last line may be incomplete, and with -prefix it then purges more.
+// of a pipe is killed, purge cannot tell: the last line may be incomplete, and with -prefix it then purges more.
 //
-// With -base, the lines are paths of files, as git prints them, and are escaped for a URL. An index.html also purges its
-// directory. With -redis, all processes with the same Redis share one queue: the one that has the next permit sends the
-// URIs of all.
+// With -base, the lines are paths of files, as git prints them, and are escaped for a URL. An index.html also purges
+// its directory. With -redis, all processes with the same Redis share one queue: the one that gets the next permit
+// sends the URIs of all of them.
 //
 // Standard output gets one line per transaction: its id and its status. Standard error gets one line per URI that
-// failed, with the outcome: not applied, or unknown. Purging a URI again does no harm. A failure that no URI causes,
-// such as a service that is down, ends the reading.
+// failed, with the outcome: not applied, or unknown. Purging a URI again does no harm. After a failure that no URI
+// causes, such as a service that is down, no more URIs are read.
 //
-// A wait says when polls fail, and why. On a terminal it shows its progress, too. If -timeout or ^C ends a wait, the
-// transaction continues, and the error says how to wait again.
+// While it waits, purge says when polls fail, and why; on a terminal it also shows its progress. If -timeout or ^C ends
+// a wait, the transaction continues, and the error says how to wait again.
 //
 // Exit codes:
 //
@@ -217,8 +217,8 @@ func (j *job) waitForAll(ctx context.Context, client *webdelivery.Client) (good 
 			if failing++; p.Err == nil {
 				failing = 0
 			}
-			if failing == 2 && !j.s.ErrTerminal { // a single one is nothing, or ends the wait
-				fmt.Fprintf(j.s.Err, "purge: transaction %d: polls fail, and go on: %v\n", t.ID, p.Err)
+			if failing == 2 && !j.s.ErrTerminal { // a single one does not matter, or ends the wait
+				fmt.Fprintf(j.s.Err, "purge: transaction %d: a poll failed again; polling continues: %v\n", t.ID, p.Err)
 			}
 		}))
 		switch {

@@ -243,7 +243,7 @@ func TestPollsThatFail(t *testing.T) {
 		srv.Fail(fault)
 		got := purge(t.Context(), "", "-wait", "https://www.example.com/a")
 		assert.Equal(t, program.Done, got.code)
-		assert.Regexp(t, `^purge: transaction \d+: polls fail, and go on: webdelivery: GET .*503 Service Unavailable.*\n$`, got.err)
+		assert.Regexp(t, `^purge: transaction \d+: a poll failed again; polling continues: webdelivery: GET .*503 Service Unavailable.*\n$`, got.err)
 		srv.Fail(fault)
 		got = waitOnTerminal(t, srv)
 		assert.Equal(t, program.Done, got.code)

@@ -9,7 +9,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/examples/internal/program"
 )
 
-// matcher returns what makes the URIs of a line.
+// matcher returns a function that makes the URIs of a line.
 func matcher(base string, prefix, both bool) (func(line string) ([]webdelivery.PurgeURI, error), error) {
 	root, err := url.Parse(base)
 	if base != "" && (err != nil || root.Host == "" || root.Scheme != "https" && root.Scheme != "http") {

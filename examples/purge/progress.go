@@ -17,7 +17,7 @@ type progress struct {
 	since    time.Time // of the last result, or of the first pending URI
 }
 
-// longWait is the longest wait that the line does not show. Two permits a second are the rule.
+// longWait is the longest wait that the line does not show. Normally there are two permits a second.
 const longWait = 2 * time.Second
 
 // handOver counts a URI that the queue gets.

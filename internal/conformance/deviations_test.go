@@ -42,7 +42,7 @@ func TestDeviationsAreFound(t *testing.T) {
 			deviate: answer("GET", "/config/networklists", func(b object) { delete(b, "next_uri") }),
 			differ: []string{
 				"2.6 members of a page of lists have their types",
-				"2.6 next_uri of lists is null on the last page and else the next page",
+				"2.6 next_uri of lists is null on the last page and the next page otherwise",
 			},
 		},
 		"next_uri leads elsewhere": {
@@ -51,7 +51,7 @@ func TestDeviationsAreFound(t *testing.T) {
 					b["next_uri"] = "https://elsewhere.example.net" + fmt.Sprint(b["next_uri"])
 				}
 			}),
-			differ: []string{"2.6 next_uri of lists is null on the last page and else the next page"},
+			differ: []string{"2.6 next_uri of lists is null on the last page and the next page otherwise"},
 		},
 		"pages are counted from 0": {
 			deviate: answer("GET", "/config/networklists", func(b object) { b["page_index"] = number(b["page_index"]) - 1 }),
@@ -102,7 +102,7 @@ func TestDeviationsAreFound(t *testing.T) {
 		},
 		"who may not view configuration gets 401": {
 			deviate: status("GET", "/config/.*", 403, 401),
-			differ:  []string{"5 who may not view configuration gets 403 of network lists"},
+			differ:  []string{"5 a user who may not view configuration gets 403 for network lists"},
 		},
 		"an entry is deleted without a task": {
 			deviate: answer("DELETE", "/config/networklists/[^/]+/[^/]+", func(b object) { delete(b, "id") }),

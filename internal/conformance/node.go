@@ -171,7 +171,7 @@ func (r response) members() []string {
 	return names
 }
 
-// isJSON decodes the body, and returns whether it is JSON.
+// isJSON decodes the body, and reports whether it is JSON.
 func (r response) isJSON(into any) bool { return json.Unmarshal(r.body, into) == nil }
 
 // shapeOfError describes the body of an error.
@@ -183,7 +183,7 @@ func (r response) shapeOfError() string {
 	case !r.isJSON(&body):
 		return "no JSON"
 	case r.members() == nil:
-		return "JSON, no object"
+		return "JSON, but not an object"
 	default:
 		return "an object with " + strings.Join(r.members(), ", ")
 	}

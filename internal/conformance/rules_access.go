@@ -8,7 +8,7 @@ import (
 )
 
 // learnt holds what the run has found out about the service where the document leaves it open, and what it need not
-// read twice.
+// read again.
 type learnt struct {
 	sessionResponse *response      // the response to the creation of the one session of a run
 	withEntries     map[int]string // ids of lists by their minimum number of entries
@@ -60,7 +60,7 @@ func accessRules() []Rule {
 		stated("7", "network lists reject an invalid authentication token with 401", func(p *probe) {
 			p.send(http.MethodGet, lists, nil, cookie(absentID)).wanted(http.StatusUnauthorized)
 		}),
-		stated("5", "who may not view configuration gets 403 of network lists", func(p *probe) {
+		stated("5", "a user who may not view configuration gets 403 for network lists", func(p *probe) {
 			p.need(p.Visitor.Name != "", "there is no second user")
 			p.send(http.MethodGet, lists, nil, p.Visitor.basic).wanted(http.StatusForbidden)
 			p.send(http.MethodGet, listPath(p.someList()), nil, p.Visitor.basic).wanted(http.StatusForbidden)

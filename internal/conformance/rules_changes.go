@@ -59,7 +59,7 @@ func changeRules() []Rule {
 		open("4.6", 21, "body of POST entries", func(p *probe) {
 			p.emptied(func() { p.saw("%s", p.post([]string{"192.0.2.1"}).shape()) })
 		}),
-		open("4.6", 26, "an entry that is there already", func(p *probe) {
+		open("4.6", 26, "an entry that is already there", func(p *probe) {
 			p.written([]string{"192.0.2.1"}, func(string) {
 				r := p.post([]string{"192.0.2.1"})
 				p.saw("returned %d, then the list has %d entries", r.status, len(p.held()))
@@ -67,7 +67,7 @@ func changeRules() []Rule {
 		}),
 		open("4.6", 20, "POST to the address of an entry", func(p *probe) {
 			p.written([]string{"192.0.2.1"}, func(entry string) {
-				p.need(isUUID.MatchString(entry), "the id of an entry is no UUID")
+				p.need(isUUID.MatchString(entry), "the id of an entry is not a UUID")
 				r := p.send(http.MethodPost, listPath(p.WriteList)+"/entries/"+entry, []object{{p.entryKey: "192.0.2.2"}}, p.User.basic)
 				p.saw("returned %d, then the list has %d entries; POST to the entries adds them", r.status, p.total())
 			})
@@ -128,7 +128,7 @@ func changeRules() []Rule {
 		stated("8", "a list has at most 50,000 entries", func(p *probe) {
 			p.need(p.FullList != "", "the configuration does not say which list is full")
 			total := p.read(listPath(p.FullList) + "/entries?count=1").at("total").integer()
-			p.need(total == 50_000, "the list that is to be full has %d entries", total)
+			p.need(total == 50_000, "the list that should be full has %d entries", total)
 			p.sendEntries(p.FullList, []string{"2001:db8:ffff:ffff::1"}).refused("to a full list")
 		}),
 
@@ -149,7 +149,7 @@ func changeRules() []Rule {
 func (p *probe) emptied(test func()) {
 	p.need(p.WriteList != "", "the configuration does not say which list may be written")
 	p.need(p.total() == 0, "the list that may be written is not empty")
-	defer func() { // also if the check ends within
+	defer func() { // even if the check ends within
 		p.strict = false
 		for _, e := range p.entries() {
 			p.deleteEntry(e.at("id").text())
@@ -174,9 +174,9 @@ func (p *probe) written(values []string, test func(first string)) {
 	})
 }
 
-// many posts so many entries, provided that one request can remove them all.
+// many posts that many entries, provided that one request can remove them all.
 func (p *probe) many(count int, test func(response)) {
-	p.written([]string{"192.0.2.1"}, func(string) { p.need(p.clear(), "so many entries could not be removed again") })
+	p.written([]string{"192.0.2.1"}, func(string) { p.need(p.clear(), "that many entries could not be removed again") })
 	p.emptied(func() {
 		defer p.clear()
 		values := make([]string, count)
@@ -228,7 +228,7 @@ func (p *probe) sendEntries(list string, values []string) (r response) {
 
 // deleteEntry deletes an entry. The first call finds out which path the service accepts (open point 22).
 func (p *probe) deleteEntry(entry string) (r response) {
-	p.need(isUUID.MatchString(entry), "the id of an entry is no UUID") // no other text may get into the path
+	p.need(isUUID.MatchString(entry), "the id of an entry is not a UUID") // no other text may get into the path
 	forms := []string{p.entryDelete}
 	if p.entryDelete == "" {
 		forms = []string{"{list}/{entry}", "{list}/entries/{entry}"}

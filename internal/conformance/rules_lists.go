@@ -85,7 +85,7 @@ func listRules() []Rule {
 		stated("4.6", "type of networklists leaves lists of that type", func(p *probe) {
 			for _, kind := range []string{typeIP, typeGEO} {
 				for _, l := range p.read(lists + "?count=100&type=" + kind).at("items").items() {
-					p.want(l.at("type").text() == kind, "%s of type %s came for %s", l.path, l.value, kind)
+					p.want(l.at("type").text() == kind, "%s of type %s was returned for %s", l.path, l.value, kind)
 				}
 			}
 		}),
@@ -239,7 +239,7 @@ func envelopeRules(what string, count int, path func(p *probe) string) []Rule {
 			items := len(p.read(fmt.Sprintf("%s?count=%d", at, max(total, 1))).at("items").items())
 			p.want(int64(items) == total, "total is %d, but %d came", total, items)
 		}),
-		stated("2.6", "count is the most that a page of "+what+" has", func(p *probe) {
+		stated("2.6", "count is the maximum number of "+what+" per page", func(p *probe) {
 			at := path(p)
 			items := p.read(at + "?count=2").at("items").items()
 			p.want(len(items) <= 2, "the page has %d items", len(items))
@@ -261,13 +261,13 @@ func envelopeRules(what string, count int, path func(p *probe) string) []Rule {
 			p.want(first.at("has_more").flag(), "has_more is false on the first of several pages")
 			p.want(!last.at("has_more").flag(), "has_more is true on the last page")
 		}),
-		stated("2.6", "prev_uri of "+what+" is null on the first page and else the previous page", func(p *probe) {
+		stated("2.6", "prev_uri of "+what+" is null on the first page and the previous page otherwise", func(p *probe) {
 			first, last, total := pages(p)
 			p.want(first.at("prev_uri").null(), "prev_uri is not null on the first page")
 			p.want(!last.at("prev_uri").null(), "prev_uri is null on the last of several pages")
 			pageAddress(last.at("prev_uri"), path(p), strconv.FormatInt(total-1, 10))
 		}),
-		stated("2.6", "next_uri of "+what+" is null on the last page and else the next page", func(p *probe) {
+		stated("2.6", "next_uri of "+what+" is null on the last page and the next page otherwise", func(p *probe) {
 			first, last, _ := pages(p)
 			p.strict = true
 			p.want(last.at("next_uri").null(), "next_uri is not null on the last page")
@@ -305,7 +305,7 @@ func pageAddress(n node, path, index string) {
 	}
 }
 
-// listWithEntries returns the id of one of the first lists that has at least so many entries.
+// listWithEntries returns the id of one of the first lists that has at least that many entries.
 func (p *probe) listWithEntries(least int) string {
 	if id := p.withEntries[least]; id != "" {
 		return id

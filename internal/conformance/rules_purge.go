@@ -47,7 +47,7 @@ func (p *probe) purges(count int, body object, who as) []response {
 
 // paced sends requests that may count against the purge rate.
 func (p *probe) paced(count int, send func() response) []response {
-	p.need(p.PurgeURI != "", "it is not said what may be purged")
+	p.need(p.PurgeURI != "", "the configuration does not say what may be purged")
 	if count > 1 {
 		p.pause(time.Second)
 	}
@@ -112,7 +112,7 @@ func purgeRules() []Rule {
 			p.taken("a plain string", purgeOf("EXPIRE", modified(prefix, p.PurgeURI, "conformance")))
 			p.taken("a string with a wildcard suffix", purgeOf("EXPIRE", modified(prefix, p.PurgeURI, "conformance*")))
 		}),
-		stated("2.2", "cache_key_modifier_regex with a wildcard that is no suffix is rejected", refused("with a wildcard inside", func(p *probe) object {
+		stated("2.2", "cache_key_modifier_regex with a wildcard that is not a suffix is rejected", refused("with a wildcard inside", func(p *probe) object {
 			return purgeOf("EXPIRE", modified(prefix, p.PurgeURI, "con*formance"))
 		})),
 		unseen("2.2", "EXPIRE keeps the objects and PURGE does not", unobservable),

@@ -44,7 +44,7 @@ func queryRules() []Rule {
 			for _, value := range p.someRows(with("dimensions", timestamp), with("limit", "100")).values(timestamp) {
 				p.need(unzoned.MatchString(value.text()), "%s is %q", value.path, value.value)
 				at := strings.Replace(value.text()[:len(statsTime)], " ", "T", 1)
-				p.want(at >= p.span[0] && at <= p.span[1], "%s is %q, asked for was %s to %s", value.path, value.value, p.span[0], p.span[1])
+				p.want(at >= p.span[0] && at <= p.span[1], "%s is %q, but %s to %s was requested", value.path, value.value, p.span[0], p.span[1])
 			}
 		}),
 		open("4.2", 10, "spelling of starttime", func(p *probe) {
@@ -206,7 +206,7 @@ func queryRules() []Rule {
 			p.need(result.total() > 10, "there are only %d events in the last day", result.total())
 			p.want(result.rows() == 10, "%d rows came of %d", result.rows(), result.total())
 		}),
-		stated("4.2", "limit is the most rows that come", func(p *probe) {
+		stated("4.2", "limit is the maximum number of rows", func(p *probe) {
 			for _, limit := range []int{1, 13} {
 				result := p.result(events, with("limit", strconv.Itoa(limit)))
 				wanted := min(int64(limit), result.total())
@@ -216,7 +216,7 @@ func queryRules() []Rule {
 		stated("4.2", "limit has no upper bound", func(p *probe) {
 			p.data(events, with("limit", "2000000000"), with("filters", "event_action==conformance-absent")).wanted(http.StatusOK)
 		}),
-		stated("4.3", "a limit of total_results brings every event", func(p *probe) {
+		stated("4.3", "a limit of total_results returns every event", func(p *probe) {
 			end, _ := time.Parse(statsTime, p.query(events).Get("endtime"))
 			for span := 24 * time.Hour; span > time.Second; span /= 4 {
 				from := with("starttime", end.Add(-span).Format(statsTime))
@@ -237,7 +237,7 @@ func queryRules() []Rule {
 	}
 }
 
-// wholeSecond parses a time of a row, and returns whether it has no fraction of a second.
+// wholeSecond parses a time of a row, and reports whether it has no fraction of a second.
 func wholeSecond(text string) (t time.Time, whole bool) {
 	t, err := time.Parse(statsTime, strings.Replace(text, " ", "T", 1)) // accepts a fraction too
 	return t, err == nil && t.Nanosecond() == 0

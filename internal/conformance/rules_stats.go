@@ -31,7 +31,7 @@ func resultRules() []Rule {
 		stated("2.4", "query of a result echoes limit", func(p *probe) {
 			echo := p.result(events, with("limit", "3")).at("query")
 			p.strict = true
-			p.want(echo.at("limit").integer() == 3, "limit is %d, sent was 3", echo.at("limit").integer())
+			p.want(echo.at("limit").integer() == 3, "limit is %d, but 3 was sent", echo.at("limit").integer())
 		}),
 		stated("2.4", "query of a result echoes dimensions", func(p *probe) {
 			echo := p.result(events, with("dimensions", "event_type,client_ip")).at("query")
@@ -58,7 +58,7 @@ func resultRules() []Rule {
 			p.strict = true
 			p.want(slices.Equal(columns(result), []string{timestamp, "event_type", "client_ip"}), "columns are %q", columns(result))
 		}),
-		stated("2.4", "event_timestamp_ms is the first column of raw events also when not requested", func(p *probe) {
+		stated("2.4", "event_timestamp_ms is the first column of raw events even when not requested", func(p *probe) {
 			result := p.result(events, with("dimensions", "client_ip"))
 			p.want(slices.Equal(columns(result), []string{timestamp, "client_ip"}), "columns are %q", columns(result))
 		}),
@@ -163,7 +163,7 @@ func resultRules() []Rule {
 				}
 			}
 		}),
-		stated("2.5", "dimensions that are no grouping set are rejected", func(p *probe) {
+		stated("2.5", "dimensions that are not a grouping set are rejected", func(p *probe) {
 			for _, f := range []family{wafTrends, requestTrends, shapingTrends} {
 				all := p.dimensions(f)
 				for _, set := range p.sets(f) {

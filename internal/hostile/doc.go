@@ -1,8 +1,9 @@
 // Package hostile holds servers that do what the fake of internal/testserver never does, and the tests of the SDK
 // against them. They are slow, stop within a response, close connections, and refuse requests that are in flight.
 //
-// The servers are written from the service document alone. This package must not import internal/testserver nor copy
-// from it: a mistake that the fake and the SDK share would stay unseen. It must not know how the SDK works inside, either.
+// The servers are written from the service document alone. This package must neither import internal/testserver nor
+// copy from it, because a mistake that the fake and the SDK share would go unnoticed. It must not know how the SDK
+// works inside, either.
 //
 // # Entry points
 //

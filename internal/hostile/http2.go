@@ -32,8 +32,8 @@ const (
 )
 
 // http2Server returns a server of HTTP/2 that writes its frames by hand. The server of net/http cannot do that: it
-// never refuses or disowns a stream that it has read. This server takes every HEADERS frame for the arrival of a purge,
-// as it does not decode them.
+// never refuses or disowns a stream that it has read. This server takes every HEADERS frame as the arrival of a purge,
+// because it does not decode them.
 func http2Server(arrivals *record, certificate tls.Certificate) func(net.Listener) {
 	config := &tls.Config{
 		Certificates: []tls.Certificate{certificate}, NextProtos: []string{"h2"}, MinVersion: tls.VersionTLS12,

@@ -46,8 +46,8 @@ type Action string
 const (
 	Unavailable Action = "unavailable" // 503 without Retry-After
 
-	// CloseReused accepts the first request of a connection. It closes the connection instead of answering the second
-	// one, like a server whose idle timeout ends at that moment. HTTP/1.1 only.
+	// CloseReused accepts the first request of a connection. Instead of answering the second one, it closes the
+	// connection, like a server whose idle timeout ends at that moment. HTTP/1.1 only.
 	CloseReused Action = "close reused"
 
 	// Refuse resets the stream with REFUSED_STREAM, and Reset with PROTOCOL_ERROR. HTTP/2 only.

@@ -32,10 +32,10 @@ type Network struct {
 	Late     Range
 }
 
-// Range is from its first to its second duration.
+// Range is a range of durations, from the first to the second.
 type Range [2]time.Duration
 
-// Proxy is a TCP proxy before one server.
+// Proxy is a TCP proxy in front of one server.
 type Proxy struct {
 	network  Network
 	server   string
@@ -52,7 +52,7 @@ type Proxy struct {
 	random *rand.Rand
 }
 
-// NewProxy starts a proxy on 127.0.0.1 before the server at an address.
+// NewProxy starts a proxy on 127.0.0.1 in front of the server at an address.
 func NewProxy(server string, network Network) (*Proxy, error) {
 	ctx, end := context.WithCancel(context.Background())
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
@@ -214,5 +214,5 @@ func (c *connection) response() bool {
 	return !begins || !nth(&c.responses, c.network.CutResponse)
 }
 
-// nth counts, and returns whether this is an n-th one.
+// nth counts, and reports whether this is an n-th one.
 func nth(count *atomic.Int64, n int) bool { return n > 0 && count.Add(1)%int64(n) == 0 }

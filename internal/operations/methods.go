@@ -52,7 +52,7 @@ func (f *finder) visit(t reflect.Type, way string) {
 	}
 }
 
-// isService returns whether a type is called further: one of its methods takes a context, or it leads to such a type.
+// isService reports whether a type is called further: one of its methods takes a context, or it leads to such a type.
 func (f *finder) isService(t reflect.Type) bool {
 	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct || t.Elem().PkgPath() != root || f.seen[t] {
 		return false

@@ -125,13 +125,13 @@ func (o Operation) Sequence(ctx context.Context, c *webdelivery.Client, use *Use
 	return o.sequence(ctx, c, use)
 }
 
-// IsSequence returns whether the method returns a sequence.
+// IsSequence reports whether the method returns a sequence.
 func (o Operation) IsSequence() bool { return o.sequence != nil }
 
-// Changes returns whether the operation changes something that Applied can check.
+// Changes reports whether the operation changes something that Applied can check.
 func (o Operation) Changes() bool { return o.applied != nil }
 
-// Applied returns whether the service has carried out the change. If the operation changes nothing, it returns false.
+// Applied reports whether the service has carried out the change. If the operation changes nothing, it returns false.
 func (o Operation) Applied(srv *testserver.Server, use *Use) bool {
 	return o.applied != nil && o.applied(srv, use)
 }

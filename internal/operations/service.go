@@ -57,17 +57,17 @@ func transaction(ctx context.Context, s Service, use *Use) error {
 	return err
 }
 
-// isListed returns whether the list has the new entry.
+// isListed reports whether the list has the new entry.
 func isListed(srv *testserver.Server, use *Use) bool {
 	return slices.Contains(srv.Entries(use.List), NewEntry)
 }
 
-// isUnlisted returns whether the list lacks the entry that firstEntry found.
+// isUnlisted reports whether the list lacks the entry that firstEntry found.
 func isUnlisted(srv *testserver.Server, use *Use) bool {
 	return !slices.Contains(srv.Entries(use.List), use.Value)
 }
 
-// isPurged returns whether the new object was purged.
+// isPurged reports whether the new object was purged.
 func isPurged(srv *testserver.Server, _ *Use) bool {
 	return slices.ContainsFunc(srv.Purged(), func(p testserver.Purge) bool {
 		return slices.ContainsFunc(p.URIs, func(u testserver.PurgeURI) bool { return u.URIPattern == NewObject })

@@ -16,8 +16,8 @@ type Dialect struct {
 	StartTimeParam string // query parameter for the start time of statistics; default "starttime"
 	EntryKey       string // key of an entry in the body of POST entries; default "entry"
 
-	// EntryDeletePath is the path for the deletion of an entry. Its elements {list} and {entry} stand for the ids. The
-	// default is "/config/networklists/{list}/{entry}".
+	// EntryDeletePath is the path that deletes an entry. Its elements {list} and {entry} stand for the ids. The default is
+	// "/config/networklists/{list}/{entry}".
 	EntryDeletePath string
 
 	BatchDeletionMethod string // method for entries_batch_deletion_uri; default "POST"
@@ -65,7 +65,7 @@ type Dialect struct {
 	Names string
 
 	Groupings string // a grouping set: "arrays" (of names in the form of Names), "joined" (one name with commas)
-	TopKTotal string // total_results of a top-K: "rows" (at most k), "groups" (all groups, also those not returned)
+	TopKTotal string // total_results of a top-K: "rows" (at most k), "groups" (all groups, including those not returned)
 
 	// Vocabulary selects the words in generated events: "document" (such as CUSTOM and WARN) or "portal". The words
 	// of "portal" are the types WAF, Rate Limit and Custom, the severities High, Medium, Low and Info, and the actions

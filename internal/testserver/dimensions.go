@@ -126,7 +126,7 @@ func (v value) is(s string) bool {
 	return string(v.appendText(space[:0])) == s
 }
 
-// compare orders values as JSON: null first, numbers by size, and strings (also addresses) byte by byte.
+// compare orders values as JSON: null first, numbers by size, and strings (including addresses) byte by byte.
 func (v value) compare(w value) int {
 	switch {
 	case v.kind != w.kind:

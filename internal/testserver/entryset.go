@@ -20,9 +20,9 @@ type listEntry struct {
 }
 
 // entrySet holds the entries of a network list, in order of addition and without duplicates. A removed entry is only
-// marked, and swept out later. So only reading a changed list takes time in proportion to its size.
+// marked, and swept out later, so only reading a changed list takes time in proportion to its size.
 type entrySet struct {
-	ordered []*listEntry // also removed entries
+	ordered []*listEntry // including removed entries
 	byID    map[string]*listEntry
 	byKey   map[string]*listEntry
 }

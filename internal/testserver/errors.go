@@ -26,7 +26,7 @@ func (r *refusal) with(name, value string) *refusal {
 }
 
 // refusalOf returns a rejection in the form of the dialect. The document shows only the body of a purge: code and
-// description (service document, sections 2.3 and 7). That body is the default for all endpoints. Purges have it in
+// description (service document, sections 2.3 and 7). That body is the default for all endpoints, and purges have it in
 // every dialect.
 func (s *Server) refusalOf(rt route, err error) response {
 	if rt.limited {

@@ -35,8 +35,8 @@ type Fault struct {
 	// Method is the method of the requests; "" matches all.
 	Method string
 
-	// Path is the escaped path below /{customer}/v1. An element "*" matches any one element. A last element "**"
-	// matches any number of elements, also none. "" matches every address, also outside of /{customer}/v1.
+	// Path is the escaped path below /{customer}/v1. An element "*" matches any one element. A last element "**" matches
+	// any number of elements, including none. "" matches every address, even outside /{customer}/v1.
 	Path string
 
 	Skip  int // number of matching requests that pass before the first hit
@@ -46,7 +46,7 @@ type Fault struct {
 	// order of arrival decide which, so each run hits the same requests. Requests that Skip lets pass, or that an
 	// earlier rule hits, do not count in that order.
 	Probability float64
-	Seed        uint64 // seed for Probability; any number, also 0
+	Seed        uint64 // seed for Probability; any number, including 0
 
 	Delay time.Duration // wait before all other faults; if the client disconnects meanwhile, the request is not executed
 
@@ -129,7 +129,7 @@ func (s *Server) FaultHits() int {
 type faultRules struct {
 	mu    sync.Mutex
 	rules []*faultRule
-	hits  int // of all rules, also of removed ones
+	hits  int // of all rules, including removed ones
 }
 
 type faultRule struct {

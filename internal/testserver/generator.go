@@ -9,8 +9,8 @@ import (
 )
 
 // generator is an endless stream of security events, none of which is stored. The events are numbered from the Unix
-// epoch on. Event i has its time in the i-th interval of 1/rate seconds. Only the seed and i decide its contents. So
-// the generator can create any range by itself, in order of time, and always with the same result.
+// epoch on. Event i has its time in the i-th interval of 1/rate seconds, and only the seed and i decide its contents.
+// So the generator can create any range by itself, in order of time, and always with the same result.
 type generator struct {
 	seed  uint64
 	rate  float64           // events per second

@@ -224,7 +224,7 @@ func (c *call) namedList() (*networkList, error) {
 	return nil, refuse(http.StatusNotFound, "network list %q does not exist", c.vars["list"])
 }
 
-// FailDeploys makes the tasks of the next n changes of lists fail. The list has changed all the same.
+// FailDeploys makes the tasks of the next n changes of lists fail. The lists change nevertheless.
 func (s *Server) FailDeploys(n int, failure TaskError) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -111,7 +111,7 @@ func domainOf(pattern string) (string, error) {
 	return strings.ToLower(rest), nil
 }
 
-// configured returns whether a property has the domain. A wildcard in the domain is valid only if a host pattern has
+// configured reports whether a property has the domain. A wildcard in the domain is valid only if a host pattern has
 // the same text (service document, section 4.4, rule 3).
 func configured(patterns []string, host string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool {
@@ -122,7 +122,7 @@ func configured(patterns []string, host string) bool {
 	})
 }
 
-// covers returns whether a host pattern matches the host. "*." stands for one or more leading labels.
+// covers reports whether a host pattern matches the host. "*." stands for one or more leading labels.
 func covers(pattern, host string) bool {
 	pattern = strings.ToLower(pattern)
 	if domain, ok := strings.CutPrefix(pattern, "*."); ok {

@@ -67,7 +67,7 @@ func (s *Server) Refused() int {
 
 // Forget drops the data that grow with the number of requests: their records, tasks, transactions, purges and added
 // events. Lists, sessions, faults and counts (other than [Server.Count]) stay, and no id is reused. A test that runs
-// for hours calls Forget while no request is in flight. The memory in use then shows how much the client needs.
+// for hours calls Forget while no request is in flight, so that the memory in use shows how much the client needs.
 func (s *Server) Forget() {
 	s.log.mu.Lock()
 	s.log.entries = nil
@@ -91,7 +91,7 @@ type entry struct {
 	at place
 }
 
-// arrive reads the clock and the faults under the lock. So times ascend in the order of the entries, and faults see
+// arrive reads the clock and the faults under the lock, so times ascend in the order of the entries, and faults see
 // requests in that order too.
 func (s *Server) arrive(r *http.Request, at place) (*entry, Fault) {
 	e := &entry{at: at, Request: Request{

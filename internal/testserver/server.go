@@ -3,8 +3,8 @@
 // It follows the service document alone and never imports the SDK, which is tested against it. It rejects what the
 // document forbids. Where the document leaves something open, [Dialect] selects a form. It records every request. A
 // server is an [http.Handler]; [Server.ListenTCP], [Server.ListenOn] and [Server.ListenMemory] give it an address.
-// Nothing happens between requests: a request reads the [Clock] and computes how far tasks, transactions and sessions
-// are. A query generates its security events, or finds them among those of [Server.AddEvents].
+// Nothing happens between requests: each request reads the [Clock] and computes how far tasks, transactions and
+// sessions have progressed. A query generates its security events, or finds them among those of [Server.AddEvents].
 //
 // Every request passes these checks, and the first failed check decides the response:
 //  1. address (404)
@@ -197,13 +197,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// abort closes the connection without a response (HTTP/2: resets the stream). net/http defines this panic for it. It
-// works alike on every kind of connection, and keeps the counts that Close relies on.
+// abort closes the connection without a response (HTTP/2: resets the stream). net/http defines this panic for it, which
+// works alike on every kind of connection and keeps the counts that Close relies on.
 func abort() {
 	panic(http.ErrAbortHandler)
 }
 
-// pause waits, and returns whether the client is still connected.
+// pause waits, and reports whether the client is still connected.
 func pause(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return true

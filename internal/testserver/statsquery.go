@@ -106,7 +106,7 @@ func (c *call) requireParams(f *family) error {
 	return nil
 }
 
-// needs returns whether a parameter is required.
+// needs reports whether a parameter is required.
 func (f *family) needs(param string) bool {
 	switch param {
 	case "filters", "sortby", "limit":
@@ -200,7 +200,7 @@ func (q *statsQuery) readColumns(metrics string, lookup func(string) (column, er
 	return nil
 }
 
-// groups returns whether the names are a valid grouping set, in any order.
+// groups reports whether the names are a valid grouping set, in any order.
 func (f *family) groups(names []string) bool {
 	names = slices.Sorted(slices.Values(names))
 	return slices.ContainsFunc(f.groupings, func(set []string) bool {

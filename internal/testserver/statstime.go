@@ -24,7 +24,7 @@ func parseStatsTime(name, value string) (time.Time, error) {
 }
 
 // granularity is the bucket size of trends, with the time for which its data are stored (section 8). A bucket is stored
-// as long as a part of it is recent enough. Then its events are in no row.
+// as long as part of it is recent enough. After that, its events are in no row.
 type granularity struct {
 	name string
 	size time.Duration

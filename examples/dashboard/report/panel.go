@@ -100,7 +100,7 @@ func (p *Panel) latest(_ Query, rows rows) error {
 func (p *Panel) groups(q Query, rows rows) error { return p.count(q, 1, rows) }
 
 // lines reads groups with their buckets of time. The chart has a line for each of the largest groups, and one for the
-// sum of the others. It leaves out a bucket that is not over: each line would fall at its end.
+// sum of the others. It leaves out a bucket that is not over, which would make each line fall at its end.
 func (p *Panel) lines(q Query, rows rows) error {
 	times := q.times()
 	if err := p.count(q, len(times)+1, rows); err != nil {
@@ -158,8 +158,8 @@ func (p *Panel) count(q Query, buckets int, rows rows) error {
 	return nil
 }
 
-// Short shortens a text to at most so many characters by replacing its middle with an ellipsis. The ends of
-// addresses, paths and browsers often differ most.
+// Short shortens a text to a maximum number of characters by replacing its middle with an ellipsis. The ends of addresses,
+// paths and browsers often differ most.
 func Short(text string, most int) string {
 	signs := []rune(text)
 	if len(signs) <= most {

@@ -63,7 +63,7 @@ type part struct {
 const (
 	parallel = 6                // queries at a time
 	patience = 15 * time.Second // for all queries
-	// headStart is how long the first query runs alone. If the password is wrong, its 401 then is the only one.
+	// headStart is how long the first query runs alone. If the password is wrong, its 401 is then the only one.
 	headStart = time.Second
 )
 
@@ -178,7 +178,7 @@ func (q Query) topOfShaping(category webdelivery.ShapingCategory, dimension stri
 }
 
 // Read reads all panels, at most six at a time and for at most 15 seconds. A panel that fails is missing, and Faults
-// says why. After the first response that the password is wrong, Read sends no more queries.
+// says why. After the first response that says that the password is wrong, Read sends no more queries.
 func Read(ctx context.Context, stats *webdelivery.StatsService, q Query) *Report {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, errPatience)
 	defer cancel()

@@ -45,7 +45,7 @@ func readIP(v webdelivery.Value) (any, error)     { return v.Addr() }
 // object is a JSON object. Package json writes its members in the order of their names.
 type object map[string]any
 
-// ecsWriter writes an event a line.
+// ecsWriter writes one event per line.
 type ecsWriter struct {
 	*bufio.Writer
 	lines   *json.Encoder

@@ -47,7 +47,7 @@ func (w *parquetWriter) Write(row webdelivery.Row) error {
 	return err
 }
 
-// Flush writes nothing, because a Parquet file is of no use without its end. Close writes the last row group and the
+// Flush writes nothing, because a Parquet file is useless without its end. Close writes the last row group and the
 // index of all of them.
 func (w *parquetWriter) Flush() error { return nil }
 func (w *parquetWriter) Close() error { return w.out.Close() }

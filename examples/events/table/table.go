@@ -2,11 +2,11 @@
 //
 // All formats write the columns in the order of the header. CSV follows RFC 4180 and begins with a header line; null is
 // nothing, and an empty text is "". A cell that begins with = + - or @ is written as it is, so do not open such a file
-// in a spreadsheet. NDJSON has one object a line.
+// in a spreadsheet. NDJSON has one object per line.
 //
-// CSV and NDJSON write event_timestamp_ms in UTC as RFC 3339 has it, in milliseconds and with Z, also if the service
-// leaves the zone out. If it has finer digits, all nine are written. Parquet has a timestamp in milliseconds of UTC,
-// and client_asn as a 64-bit number; all other columns are text.
+// CSV and NDJSON write event_timestamp_ms in UTC in RFC 3339 format, in milliseconds and with Z, even if the service
+// omits the zone. If it has finer digits, all nine are written. Parquet has a timestamp in milliseconds of UTC, and
+// client_asn as a 64-bit number; all other columns are text.
 package table
 
 import (
@@ -19,7 +19,7 @@ import (
 )
 
 // Writer writes rows in one format. Close writes the buffered rows and ends the table. Flush is for a table that breaks
-// off: it writes the buffered rows if they are of use without an end.
+// off: it writes the buffered rows if they are useful without an end.
 type Writer interface {
 	Write(row webdelivery.Row) error
 	Flush() error

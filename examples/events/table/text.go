@@ -16,7 +16,7 @@ type text struct {
 	line []byte // each cell with a comma behind it
 }
 
-// addTime adds a timestamp between quotes. If the value is no timestamp, it clears the line and returns an error.
+// addTime adds a timestamp between quotes. If the value is not a timestamp, it clears the line and returns an error.
 func (t *text) addTime(column Column, v webdelivery.Value, quote string) (err error) {
 	t.line, err = appendTime(append(t.line, quote...), v)
 	if err != nil {
@@ -36,8 +36,8 @@ func (t *text) end(end string) error {
 	return err
 }
 
-// csvWriter replaces package encoding/csv, which changes line ends within cells when it ends lines as RFC 4180 has it.
-// That package also writes null and an empty text alike.
+// csvWriter replaces package encoding/csv, which changes line ends within cells when it ends lines as RFC 4180
+// requires. That package also writes null and an empty text alike.
 type csvWriter struct {
 	text
 	columns []Column

@@ -53,7 +53,7 @@ func Parse(set *flag.FlagSet, args []string) error {
 	}
 }
 
-// ParseAlone is Parse for a program without arguments: one is reported as a wrong flag is.
+// ParseAlone is Parse for a program without arguments: one is reported like a wrong flag.
 func ParseAlone(set *flag.FlagSet, args []string) error {
 	err := Parse(set, args)
 	if err == nil && set.NArg() > 0 {

@@ -10,7 +10,7 @@ import (
 )
 
 // Arguments returns the arguments after the flags, without the space around them: x $(cat FILE) leaves some if the file
-// is of another system. It refuses an empty one, which nobody means.
+// comes from another system. It refuses an empty one, which nobody means.
 func Arguments(args []string) ([]string, error) {
 	trimmed := make([]string, len(args))
 	for i, arg := range args {
@@ -21,7 +21,7 @@ func Arguments(args []string) ([]string, error) {
 	return trimmed, nil
 }
 
-// Input is what a program works through: its arguments, or the lines of the named file, or those of standard input. It
+// Input is what a program works through: its arguments, the lines of the named file, or those of standard input. It
 // does not wait for standard input on a terminal.
 type Input struct {
 	args []string

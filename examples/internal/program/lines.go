@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// maxLine is the longest line that is read, in bytes. A longer one is no input that people mean to give.
+// maxLine is the longest line that is read, in bytes. A longer one is not input that people mean to give.
 const maxLine = 1 << 20
 
 // Lines yields the lines of a text without the space around them. It skips blank lines and lines that begin with #. If

@@ -7,7 +7,7 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// Show replaces the last text on a terminal; "" removes it. If Err is no terminal, Show does nothing. Only one
+// Show replaces the last text on a terminal; "" removes it. If Err is not a terminal, Show does nothing. Only one
 // goroutine at a time may call it.
 func (s Streams) Show(text string) {
 	if s.ErrTerminal {

@@ -60,7 +60,8 @@ func beside(name, other string) bool {
 	return filepath.Dir(name) == filepath.Dir(other) && strings.Contains(filepath.Base(other), filepath.Base(name))
 }
 
-// Special reports whether the name exists and is no regular file. Replace would replace the device or link by a file.
+// Special reports whether the name exists and is not a regular file. Replace would replace the device or link with a
+// file.
 func Special(name string) bool {
 	there, err := os.Lstat(name)
 	return err == nil && !there.Mode().IsRegular()
