@@ -206,12 +206,12 @@ func TestARefusedRemovalHasItsPlan(t *testing.T) {
 	t.Parallel()
 	held := addresses(10)
 	withList(t, setup{}, held, func(f *fixture) {
-		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, held[4:], webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveShare(0.25)})
+		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, held[4:], webdelivery.PlanOptions{MaxRemove: "25%"})
 		assert.Nil(f, plan)
 		var refused *webdelivery.PlanError
 		for range 2 {
 			require.ErrorAs(f, err, &refused)
-			assert.Equal(f, webdelivery.RemoveShare(0.25), refused.Plan.MaxRemove)
+			assert.Equal(f, webdelivery.RemovalLimit("25%"), refused.Plan.MaxRemove)
 			assert.Equal(f, "MaxRemove", refused.Field)
 			assert.Contains(f, refused.Plan.String(), "add 0, remove 4, keep 6; 10 entries become 6")
 			require.EqualError(f, err, `webdelivery: plan refused: MaxRemove: 4 of 10 entries would be removed, for example 198.18.0.0, `+
@@ -223,7 +223,7 @@ func TestARefusedRemovalHasItsPlan(t *testing.T) {
 			require.NoError(f, json.Unmarshal(stored, plan))
 			_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
 		}
-		plan.MaxRemove = webdelivery.RemoveAtMost(4)
+		plan.MaxRemove = "4"
 		_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
 		require.NoError(f, err)
 		assert.Equal(f, held[4:], f.srv.Entries(listID))

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -70,22 +69,21 @@ func TestPlansThatAreRefused(t *testing.T) {
 		{"21 of 100 by default", list[21:], webdelivery.PlanOptions{}, "MaxRemove", false},
 		{"an empty feed", nil, webdelivery.PlanOptions{}, "MaxRemove", false},
 		{"an empty feed, allowed to remove all", nil, anything, "", false},
-		{"29 of 100 at 0.29", list[29:], webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveShare(0.29)}, "", false},
-		{"30 of 100 at 0.29", list[30:], webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveShare(0.29)}, "MaxRemove", false},
-		{"29 of 100, at most 29", list[29:], webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAtMost(29)}, "", false},
-		{"30 of 100, at most 29", list[30:], webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAtMost(29)}, "MaxRemove", false},
+		{"29 of 100 at 0.29", list[29:], webdelivery.PlanOptions{MaxRemove: "29%"}, "", false},
+		{"30 of 100 at 0.29", list[30:], webdelivery.PlanOptions{MaxRemove: "29%"}, "MaxRemove", false},
+		{"29 of 100, at most 29", list[29:], webdelivery.PlanOptions{MaxRemove: "29"}, "", false},
+		{"30 of 100, at most 29", list[30:], webdelivery.PlanOptions{MaxRemove: "29"}, "MaxRemove", false},
 		{"1 of 100, none allowed", list[1:], webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveNone}, "MaxRemove", false},
-		{"1 of 100, at most 0", list[1:], webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAtMost(0)}, "MaxRemove", false},
-		{"1 of 100, a share of 0", list[1:], webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveShare(0)}, "MaxRemove", false},
+		{"1 of 100, at most 0", list[1:], webdelivery.PlanOptions{MaxRemove: "0"}, "MaxRemove", false},
+		{"1 of 100, a share of 0", list[1:], webdelivery.PlanOptions{MaxRemove: "0%"}, "MaxRemove", false},
 		{"none of 100, none allowed", list, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveNone}, "", false},
-		{"more than the list has", list[30:], webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAtMost(1_000_000)}, "", false},
+		{"more than the list has", list[30:], webdelivery.PlanOptions{MaxRemove: "1000000"}, "", false},
 		{"a text that is a limit", list[30:], webdelivery.PlanOptions{MaxRemove: "30.0%"}, "", false},
-		{"a share below 0", list, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveShare(-0.1)}, "MaxRemove", true},
-		{"a share above 1", list, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveShare(1.01)}, "MaxRemove", true},
-		{"a share that is not a number", list, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveShare(math.NaN())}, "MaxRemove", true},
-		{"a number below 0", list, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAtMost(-1)}, "MaxRemove", true},
-		{"a share a little above 1", list, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveShare(1.0000000001)}, "MaxRemove", true},
-		{"a share a little below 0", list, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveShare(-1e-10)}, "MaxRemove", true},
+		{"a share below 0", list, webdelivery.PlanOptions{MaxRemove: "-10%"}, "MaxRemove", true},
+		{"a share above 1", list, webdelivery.PlanOptions{MaxRemove: "101%"}, "MaxRemove", true},
+		{"a share that is not a number", list, webdelivery.PlanOptions{MaxRemove: "NaN%"}, "MaxRemove", true},
+		{"a number below 0", list, webdelivery.PlanOptions{MaxRemove: "-1"}, "MaxRemove", true},
+		{"a share a little above 1", list, webdelivery.PlanOptions{MaxRemove: "100.00000001%"}, "MaxRemove", true},
 		{"a text that is no limit", list, webdelivery.PlanOptions{MaxRemove: "half"}, "MaxRemove", true},
 		{"a sign", list, webdelivery.PlanOptions{MaxRemove: "+5"}, "MaxRemove", true},
 		{"an exponent", list, webdelivery.PlanOptions{MaxRemove: "1e1%"}, "MaxRemove", true},

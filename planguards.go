@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"net/netip"
-	"strconv"
 
 	"github.com/webdelivery/webdelivery-go/internal/lists"
 )
@@ -70,9 +69,9 @@ func (o *PlanOptions) normalize() error {
 	return p.err()
 }
 
-// RemovalLimit limits how many entries a plan may remove from a list. It is "none", "all", "default", a share such as
-// "20%", or a number such as "100". Create it with [RemoveNone], [RemoveAll], [RemoveShare] or [RemoveAtMost]. The
-// zero value is [RemoveDefault]. For any other text, [NetworkListsService.Plan] returns a [*ValidationError].
+// RemovalLimit limits how many entries a plan may remove from a list: a share of its entries such as "20%", rounded down,
+// a number such as "100", or one of the constants. The zero value is [RemoveDefault]. For any other text,
+// [NetworkListsService.Plan] returns a [*ValidationError].
 type RemovalLimit string
 
 const (
@@ -84,12 +83,3 @@ const (
 	// never more than half of them. It allows 3 of 6, 1 of 3, 1 of 2, and 0 of 1, so an empty feed cannot empty a list.
 	RemoveDefault RemovalLimit = lists.Default
 )
-
-// RemoveShare allows removing a share of the entries, from 0 to 1, rounded down. A share of 0.2 allows 1 of 9 entries
-// and none of 4. Unlike [RemoveDefault], it does not allow more for a small list. If the share is out of range,
-// [NetworkListsService.Plan] returns a [*ValidationError].
-func RemoveShare(share float64) RemovalLimit { return RemovalLimit(lists.Share(share)) }
-
-// RemoveAtMost allows up to this many removals, even if that empties the list. If entries is below 0,
-// [NetworkListsService.Plan] returns a [*ValidationError].
-func RemoveAtMost(entries int) RemovalLimit { return RemovalLimit(strconv.Itoa(entries)) }

@@ -147,7 +147,7 @@ func TestProtectedEntriesStay(t *testing.T) {
 		_, err := f.client.NetworkLists.AddEntries(f.Context(), listID, []string{"198.51.100.0/25"})
 		require.NoError(f, err)
 		var asked []string
-		options := webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAtMost(1), Aggregate: true, Protect: func(e webdelivery.NetworkListEntry) bool {
+		options := webdelivery.PlanOptions{MaxRemove: "1", Aggregate: true, Protect: func(e webdelivery.NetworkListEntry) bool {
 			asked = append(asked, e.Entry)
 			return e.AddedBy != "operator" || e.Entry == "192.0.2.3"
 		}}

@@ -139,7 +139,7 @@ func (s *PurgeService) Submit(ctx context.Context, request PurgeRequest) (*Purge
 		return nil, err
 	}
 	cl := describe(http.MethodPost, purgePath, "")
-	cl.Encoder = request.body()
+	cl.Body = request.body()
 	r, err := s.conn.send(ctx, cl)
 	if err != nil {
 		return nil, err
@@ -170,16 +170,8 @@ func (u PurgeURI) problem() (field, reason string) {
 	if u.MatchMode != MatchExact && u.MatchMode != MatchPrefix {
 		return "match_mode", fmt.Sprintf("%q is neither EXACT_LITERAL nor PREFIX_LITERAL", string(u.MatchMode))
 	}
-	pattern := u.URIPattern
-	visible := 0
-	for visible < len(pattern) && pattern[visible] > ' ' && pattern[visible] < 0x7f {
-		visible++
-	}
-	usual := pattern != "" && visible == len(pattern) && strings.IndexByte(pattern, '*') < 0 && strings.IndexByte(pattern, '#') < 0
-	if !usual || u.doubtful {
-		if reason := u.patternProblem(); reason != "" {
-			return "uri_pattern", reason
-		}
+	if reason := u.patternProblem(); reason != "" {
+		return "uri_pattern", reason
 	}
 	if u.CacheKeyModifierRegex != "" {
 		if reason := u.modifierProblem(); reason != "" {

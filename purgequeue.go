@@ -278,7 +278,7 @@ func (q *PurgeQueue) acquire(ctx context.Context) (batch.Permit, error) {
 // send sends one request. If it has no permit, the transport acquires one.
 func (q *PurgeQueue) send(ctx context.Context, permit batch.Permit, uris []batch.URI) batch.Response {
 	cl := describe(http.MethodPost, purgePath, "")
-	cl.Encoder = PurgeRequest{q.options.Action, unqueued(uris)}.body()
+	cl.Body = PurgeRequest{q.options.Action, unqueued(uris)}.body()
 	cl.Permit, _ = permit.(*transport.Permit)
 	var receipt *PurgeReceipt
 	r, err := q.service.conn.send(ctx, cl)

@@ -121,7 +121,7 @@ func poll(ctx context.Context, kind, id string, known bool, options []WaitOption
 		return nil
 	}
 	pending := fmt.Sprintf("status %s, %d %%,", redact.Line(cmp.Or(last.Status, "not read yet")), last.Percent)
-	return newWaitError(string(kind)+" "+redact.Line(id), err, pending)
+	return newWaitError(kind+" "+redact.Line(id), err, pending)
 }
 
 // judgePoll decides what the error of a poll means for the wait, see [TasksService.Wait]. A wait that the service asked

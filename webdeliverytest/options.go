@@ -3,7 +3,6 @@ package webdeliverytest
 import (
 	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -78,23 +77,6 @@ func WithCustomer(name string) Option {
 			return fmt.Errorf("WithCustomer: %q cannot be an element of a path", name)
 		}
 		set.config.Customer = name
-		return nil
-	}
-}
-
-// WithBasePath sets the path in front of the customer, escaped, for example "/root". Default: none.
-func WithBasePath(path string) Option {
-	return func(set *settings) error {
-		u, err := url.ParseRequestURI(path)
-		if err != nil || u.EscapedPath() != path {
-			return fmt.Errorf("WithBasePath: %q is not an escaped path; pass one such as %q", path, "/root")
-		}
-		for _, element := range strings.Split(u.Path, "/")[1:] {
-			if element == "" || element == "." || element == ".." {
-				return fmt.Errorf(`WithBasePath: %q has an element that is empty, "." or ".."`, path)
-			}
-		}
-		set.config.BasePath = path
 		return nil
 	}
 }
@@ -256,15 +238,6 @@ func WithRecordingDelay(d time.Duration) Option {
 	return func(set *settings) error {
 		set.config.RecordingDelay = d
 		return notBelow0("WithRecordingDelay", d)
-	}
-}
-
-// WithIdleTimeout makes the server close a connection after that time without use, as servers and load balancers do.
-// Default: never.
-func WithIdleTimeout(d time.Duration) Option {
-	return func(set *settings) error {
-		set.config.IdleTimeout = d
-		return above0("WithIdleTimeout", d)
 	}
 }
 

@@ -77,11 +77,6 @@ func TestOptions(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, "/my%20shop/v1/tasks", w.srv.Requests()[0].Path)
 		}},
-		"base path": {[]webdeliverytest.Option{webdeliverytest.WithBasePath("/root/a%20b")}, func(t *testing.T, w wire) {
-			assert.True(t, strings.HasSuffix(w.srv.URL, ":8080/root/a%20b"), w.srv.URL)
-			_, err := w.srv.Client(t).Tasks.List(t.Context(), webdelivery.TaskListOptions{})
-			require.NoError(t, err)
-		}},
 		"users": {[]webdeliverytest.Option{webdeliverytest.WithUsers(
 			webdeliverytest.User{Name: "bob", Password: "one:two", Domains: []string{"*.example.net"}},
 			webdeliverytest.User{Name: "eve", Password: "p", MayNotViewConfig: true},
@@ -184,15 +179,6 @@ func TestOptions(t *testing.T) {
 				webdelivery.WithDialect(webdelivery.Dialect{TasksPrefix: "/ops"}))
 			_, err := client.Tasks.List(t.Context(), webdelivery.TaskListOptions{})
 			require.NoError(t, err)
-		}},
-		"idle timeout": {[]webdeliverytest.Option{webdeliverytest.WithIdleTimeout(time.Minute)}, func(t *testing.T, w wire) {
-			w.get("/tasks")
-			time.Sleep(59 * time.Second) // fake time
-			w.get("/tasks")
-			assert.Equal(t, 1, w.srv.Connections())
-			time.Sleep(61 * time.Second)
-			w.get("/tasks")
-			assert.Equal(t, 2, w.srv.Connections())
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -63,6 +63,3 @@ func (s *Server) Purged() []Purge {
 
 // Logins returns the number of sessions created so far, including ended ones.
 func (s *Server) Logins() int { return s.fake.Logins() }
-
-// Connections returns the number of connections accepted so far, including closed ones.
-func (s *Server) Connections() int { return s.fake.Connections() }

@@ -12,7 +12,7 @@ import (
 // Server is a fake service that listens for requests. Create it with [NewServer] or [Start]. It is safe for concurrent
 // use. Do not change its fields.
 type Server struct {
-	// URL is the base URL for webdelivery.NewClient. It includes the path of [WithBasePath], but not the customer.
+	// URL is the base URL for webdelivery.NewClient. It does not include the customer.
 	URL string
 	// Customer is the only customer of the service. [WithCustomer] sets it; the default is "acme".
 	Customer string

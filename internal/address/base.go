@@ -32,7 +32,7 @@ func Parse(baseURL, customer string, plainHTTP bool) (*Base, error) {
 	origin := originOf(u)
 	switch {
 	case !validHost(origin.Host):
-		return nil, invalidBase("the host is not a valid host name")
+		return nil, invalidBase("the host is not a valid host name; write other letters than a to z in punycode (xn--...)")
 	case origin.Scheme == "https":
 	case origin.Scheme != "http":
 		return nil, invalidBase("the scheme is not https")

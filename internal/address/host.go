@@ -1,10 +1,7 @@
 package address
 
 import (
-	"context"
-	"errors"
 	"net"
-	"net/http"
 	"net/netip"
 	"net/url"
 	"strconv"
@@ -45,13 +42,7 @@ func hostOf(name string) string {
 	if addr, err := netip.ParseAddr(name); err == nil {
 		return addr.String()
 	}
-	name = strings.ToLower(name)
-	for i := range len(name) {
-		if name[i] >= utf8.RuneSelf {
-			return asciiHost(name)
-		}
-	}
-	return name
+	return strings.ToLower(name)
 }
 
 // validHost reports whether a host in canonical form is an IP address or a valid host name. A name of invisible
@@ -64,25 +55,6 @@ func validHost(host string) bool {
 	return strings.Trim(name, ".") != "" && strings.IndexFunc(name, func(r rune) bool {
 		return r >= utf8.RuneSelf || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-._", r)
 	}) < 0
-}
-
-var errNotDialed = errors.New("not dialed")
-
-// asciiHost returns the ASCII form in which net/http resolves an internationalized host name. It gets that form from
-// net/http itself, with a transport that dials nothing: a library would be a further dependency and might differ.
-func asciiHost(name string) string {
-	dialed := name
-	transport := &http.Transport{DialContext: func(_ context.Context, _, address string) (net.Conn, error) {
-		if host, _, err := net.SplitHostPort(address); err == nil {
-			dialed = host
-		}
-		return nil, errNotDialed
-	}}
-	resp, err := transport.RoundTrip(&http.Request{URL: &url.URL{Scheme: "http", Host: name, Path: "/"}, Header: http.Header{}})
-	if err == nil {
-		_ = resp.Body.Close()
-	}
-	return dialed
 }
 
 func isLoopback(host string) bool {

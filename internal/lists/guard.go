@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
-	"math"
 	"math/big"
 	"net/netip"
 	"slices"
@@ -42,28 +41,18 @@ func Removals(limit string, size int) (most int, ok bool) {
 		if !ok || exact.Cmp(big.NewRat(100, 1)) > 0 {
 			return 0, false
 		}
-		percent, _ := exact.Float64()
-		const rounding = 1e-14 // the precision of Share: without it, a third of 30 could become 9
-		return int((percent/100 + rounding) * float64(size)), true
+		exact.Mul(exact, big.NewRat(int64(size), 100))
+		return int(new(big.Int).Quo(exact.Num(), exact.Denom()).Int64()), true
 	}
 	n, err := strconv.Atoi(share)
 	return n, err == nil
-}
-
-// Share returns the limit for a share from 0 to 1. For any other share it returns a text that Removals refuses.
-func Share(share float64) string {
-	if share > 1 {
-		return "above 100%"
-	}
-	percent := math.Round(share*1e14) / 1e12 // rounds away the error of binary fractions: 0.29 is exactly 29 %
-	return strconv.FormatFloat(percent, 'f', -1, 64) + "%"
 }
 
 // AllowRemovals returns two limits that allow removing n of size entries: n itself, and the smallest sufficient share
 // in steps of 0.01 %.
 func AllowRemovals(n, size int) (number, share string) {
 	const steps = 10_000
-	return strconv.Itoa(n), Share(float64((n*steps+size-1)/size) / steps)
+	return strconv.Itoa(n), strconv.FormatFloat(float64((n*steps+size-1)/size)/(steps/100), 'f', -1, 64) + "%"
 }
 
 // AnyWidth allows every range.

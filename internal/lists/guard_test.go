@@ -2,7 +2,6 @@ package lists_test
 
 import (
 	"fmt"
-	"math"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -48,9 +47,6 @@ func TestRemovals(t *testing.T) {
 		{"100%", 3, 3},
 		{"29%", 100, 29},
 		{"30.0%", 10, 3},
-		{lists.Share(1. / 3), 30, 10},
-		{lists.Share(2. / 3), 49_998, 33_332},
-		{lists.Share(0.9999999999), 3, 2},
 		{"99.99999999%", 3, 2},
 		{"100.000%", 3, 3},
 	} {
@@ -60,7 +56,6 @@ func TestRemovals(t *testing.T) {
 	}
 	for _, text := range []string{
 		"", "half", "Default", "+5", "-1", "1e1%", ".5%", "5.%", "0.2", "100.1%", "100.00000000000000000001%", "1.2.3%", "1%%", "%", " 5", "NaN%", "99999999999999999999",
-		lists.Share(-0.01), lists.Share(1.01), lists.Share(math.Nextafter(1, 2)), lists.Share(math.NaN()), lists.Share(math.Inf(1)),
 	} {
 		_, ok := lists.Removals(text, 100)
 		assert.False(t, ok, text)

@@ -4,8 +4,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-
-	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
 // Unknown is the value of a number that a page does not give.
@@ -53,33 +51,20 @@ func NumberIn(query, name string) int {
 // withFilters returns the query next with the parameters of the first request written over its own: a service may omit
 // them, or forget to escape a plus sign, and would then continue with other items. The service alone decides on page,
 // and on count if next has one. What it adds stays byte for byte, because a cursor may hold anything that RFC 3986
-// allows, such as a semicolon. If next gives a parameter of the first request another value, changed is its name.
-func withFilters(next, first string) (query, changed string) {
+// allows, such as a semicolon.
+func withFilters(next, first string) string {
 	var theirs []string
 	ours, _ := url.ParseQuery(first)
 	ours.Del("page")
 	for text := range strings.SplitSeq(next, "&") {
-		name, value, _ := strings.Cut(text, "=")
+		name, _, _ := strings.Cut(text, "=")
 		name, _ = url.QueryUnescape(name)
-		value, _ = url.QueryUnescape(value)
 		if name == "count" {
 			ours.Del(name)
 		}
-		switch {
-		case text != "" && !ours.Has(name):
+		if text != "" && !ours.Has(name) {
 			theirs = append(theirs, text)
-		case text != "" && !same(ours.Get(name), value):
-			return "", name
 		}
 	}
-	return strings.TrimSuffix(strings.Join(append(theirs, ours.Encode()), "&"), "&"), ""
-}
-
-// same reports whether a service may have written the value have for want: True for true, a plus sign that it did not
-// escape, or a time in another format.
-func same(want, have string) bool {
-	wantTime, err := wire.ParseTimestamp(want)
-	haveTime, wrong := wire.ParseTimestamp(have)
-	return strings.EqualFold(want, have) || want == strings.ReplaceAll(have, " ", "+") ||
-		err == nil && wrong == nil && haveTime.Equal(wantTime)
+	return strings.TrimSuffix(strings.Join(append(theirs, ours.Encode()), "&"), "&")
 }

@@ -256,18 +256,12 @@ func (r *reader[T]) next(page *Page) (query string, more bool, err error) {
 		return "", false, r.broken("next_uri leads to another collection, %s", page.Next.Path)
 	}
 	if own := page.Own; own != nil && own.Path == r.Path {
-		query, _ := withFilters(own.Query, r.Query)
-		r.ask(query)
+		r.ask(withFilters(own.Query, r.Query))
 	}
-	query, changed := withFilters(page.Next.Query, r.Query)
-	switch {
-	case changed != "":
-		return "", false, r.broken("next_uri changes %s, by which the first page was selected", changed)
-	case !r.ask(query):
+	if query = withFilters(page.Next.Query, r.Query); !r.ask(query) {
 		return "", false, r.broken("next_uri leads in a circle, to %s", r.Path)
-	default:
-		return query, true, nil
 	}
+	return query, true, nil
 }
 
 // checkEnd refuses an end that contradicts the last page or an earlier one. A collection may grow while it is read, so

@@ -29,7 +29,6 @@ type counted struct {
 	Recent    [2][]byte `json:"recent,omitzero"`     // only stored: concatenated sums; n copies for a row that came n times
 	Days      perDay    `json:"days,omitempty"`      // rows of each day
 	Full      int64     `json:"full,omitempty"`      // rows at the very beginning of the last second
-	Missed    int64     `json:"missed,omitempty"`    // Late of an earlier version, without days; Clone drops it
 	Earlier   int64     `json:"earlier,omitempty"`   // rows at the very beginning of the second before the last
 	Midnights perDay    `json:"midnights,omitempty"` // rows at the very beginning of each day
 	Late      perDay    `json:"late,omitempty"`      // rows of each day that are missing, and reported
@@ -94,7 +93,7 @@ func (p *Position) Clone() *Position {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c := &Position{counted: p.counted, recent: p.recent.clone()}
-	c.Days, c.Midnights, c.Late, c.Missed = maps.Clone(p.Days), maps.Clone(p.Midnights), maps.Clone(p.Late), 0
+	c.Days, c.Midnights, c.Late = maps.Clone(p.Days), maps.Clone(p.Midnights), maps.Clone(p.Late)
 	return c
 }
 
@@ -152,7 +151,7 @@ func (p *Position) UnmarshalJSON(b []byte) error {
 		}
 	}
 	days := s.Days.since(time.Time{})
-	if max(known.count(), days, s.Full+s.Earlier) > s.Handed || min(s.Handed, s.Full, s.Earlier, s.Missed) < 0 ||
+	if max(known.count(), days, s.Full+s.Earlier) > s.Handed || min(s.Handed, s.Full, s.Earlier) < 0 ||
 		s.Latest.IsZero() != (s.Handed == 0) || s.Handed > 0 && len(known[0]) == 0 {
 		return fmt.Errorf("%d rows until %v, %d of them of known days, and %d sums of rows", s.Handed, s.Latest, days, known.count())
 	}

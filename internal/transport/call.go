@@ -59,9 +59,6 @@ func (t *Transport) Send(ctx context.Context, r Request) *Response {
 	case r.Gate != nil:
 		c.caller = &pace.Caller{Patience: r.Gate.Patience}
 	}
-	if r.Encoder != nil {
-		defer r.Encoder.Close()
-	}
 	req, err := c.newRequest()
 	if err != nil {
 		return &Response{Request: &c.Request, Err: err, Outcome: NotApplied}
@@ -84,13 +81,8 @@ func (c *call) newRequest() (req *retryablehttp.Request, err error) {
 		return nil, &address.Error{Field: "path", Reason: err.Error()}
 	}
 	plain := (&http.Request{Method: c.Method, URL: &c.url, Header: noHeader}).WithContext(c.ctx)
-	if req, err = retryablehttp.FromRequest(plain); err == nil {
-		switch {
-		case c.Encoder != nil:
-			err = req.SetBody(retryablehttp.ReaderFunc(c.Encoder.Open))
-		case c.Body != nil:
-			err = req.SetBody(c.Body)
-		}
+	if req, err = retryablehttp.FromRequest(plain); err == nil && c.Body != nil {
+		err = req.SetBody(c.Body)
 	}
 	if err != nil {
 		return nil, &address.Error{Field: "request", Reason: err.Error()}

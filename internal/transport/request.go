@@ -30,8 +30,7 @@ type Request struct {
 	Path   string // below the base, escaped
 	Query  string // encoded
 
-	Body    []byte  // JSON; nil for none
-	Encoder Encoder // instead of Body
+	Body []byte // JSON; nil for none
 
 	Gate   *Gate   // each attempt needs a permit of this gate; nil: no permit
 	Permit *Permit // of the first attempt, if the caller has it already
@@ -46,12 +45,6 @@ type Request struct {
 // Reader reads a body, or its beginning. It returns the code of the envelope that it read: 0 without an envelope, and
 // below 0 if it could not read that far. err says what is wrong with the body.
 type Reader func(body io.Reader) (code int, err error)
-
-// Encoder encodes the body again for each attempt.
-type Encoder interface {
-	Open() (io.Reader, error) // a reader with Len, the size of the whole body in bytes
-	Close()                   // called when nothing reads from it any more
-}
 
 // Rules say how the service treats a request, as far as HTTP does not say it. The zero value has no rules.
 type Rules struct {

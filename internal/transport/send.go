@@ -71,7 +71,7 @@ func (c *call) newOutgoing(req *http.Request, shown credential) *outgoing {
 	o.header = [4]string{"application/json", c.t.UserAgent, shown.value, "application/json"}
 	v := &o.header
 	o.request.Header = http.Header{"Accept": v[0:1:1], "User-Agent": v[1:2:2], shown.name: v[2:3:3]}
-	if c.Body != nil || c.Encoder != nil {
+	if c.Body != nil {
 		o.request.Header["Content-Type"] = v[3:4:4]
 	}
 	return o

@@ -92,28 +92,6 @@ func (d *digits) two(text []byte, i int) int { return d.one(text, i)*10 + d.one(
 
 func (d *digits) wrong() bool { return int(*d) < 0 } // the highest bit
 
-// PlainInt reads a whole number of up to 18 digits. It returns false for every other form.
-func PlainInt(text []byte) (int64, bool) {
-	unsigned := text
-	if len(text) > 0 && text[0] == '-' {
-		unsigned = text[1:]
-	}
-	if len(unsigned) == 0 || len(unsigned) > 18 {
-		return 0, false
-	}
-	var n int64
-	for _, c := range unsigned {
-		if c-'0' > 9 {
-			return 0, false
-		}
-		n = n*10 + int64(c-'0')
-	}
-	if len(unsigned) < len(text) {
-		n = -n
-	}
-	return n, true
-}
-
 // PlainText returns the index of the first byte from i on that is not plain text within a JSON string. That is a quote,
 // a backslash, a control character, or a byte beyond ASCII. It checks eight bytes at a time.
 func PlainText(text []byte, i int) int {

@@ -1,7 +1,6 @@
 package wire_test
 
 import (
-	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -28,11 +27,6 @@ func FuzzPlainValues(f *testing.F) {
 			again, ok := wire.PlainTimestamp(text, &known)
 			require.True(t, ok)
 			require.Equal(t, want, again)
-		}
-		if n, ok := wire.PlainInt(text); ok {
-			want, err := strconv.ParseInt(string(text), 10, 64)
-			require.NoError(t, err)
-			require.Equal(t, want, n)
 		}
 	})
 }
