@@ -272,6 +272,19 @@ func TestThrottleTimeout(t *testing.T) {
 	}
 }
 
+// A Retry-After of a day ends its purge at once. The next one tries again as soon as it would have given up.
+func TestARetryAfterBeyondThrottleTimeout(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		f.fail(testserver.Fault{Path: "/cache/purge", Status: 503, Header: http.Header{"Retry-After": {"86400"}}, Count: 1})
+		began := time.Now()
+		require.ErrorIs(f, submit.call(f.Context(), f.client), webdelivery.ErrRateLimited)
+		assert.Equal(f, began, time.Now())
+		require.NoError(f, submit.call(f.Context(), f.client))
+		assert.Equal(f, 5*time.Minute, time.Since(began))
+	})
+}
+
 // The outcome of a purge that was answered with 503 is unknown until the service accepts a retry.
 func TestA503IsUnknownUntilARetryIsAccepted(t *testing.T) {
 	t.Parallel()

@@ -261,8 +261,12 @@ func (s *NetworkListsService) removeEach(ctx context.Context, id string, entries
 func (s *NetworkListsService) removeEntry(ctx context.Context, id, entryID string) (*Task, error) {
 	task, err := s.deleteEntry(ctx, id, entryID)
 	if errors.Is(err, ErrNotFound) {
-		if _, readErr := s.GetEntry(ctx, id, entryID); errors.Is(readErr, ErrNotFound) {
+		_, readErr := s.GetEntry(ctx, id, entryID)
+		if errors.Is(readErr, ErrNotFound) {
 			return &Task{Complete: true}, nil
+		}
+		if e, ok := errors.AsType[*Error](err); ok && readErr == nil {
+			e.hint = "the entry exists, so the service deletes at another path; set Dialect.EntryDeletePath"
 		}
 	}
 	return task, err

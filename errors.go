@@ -1,6 +1,7 @@
 package webdelivery
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -79,7 +80,7 @@ type Error struct {
 	tooFast    bool          // the service refused a purge as too fast (open point 8)
 	authFailed bool          // the status means failed authentication (open point 6: 403 on purge and transactions)
 	login      bool          // the status is that of a login for the call, not of the call itself
-	always     bool          // the path exists for every customer
+	hint       string        // what to do about a 404; "" means the usual
 	cause      error         // what failed besides the status: the connection, the context, the decoding
 }
 
@@ -100,8 +101,8 @@ func (e *Error) Error() string {
 	if e.cause != nil {
 		b.WriteString(": " + redact.Line(within(e.cause.Error())))
 	}
-	if e.always && e.status() == http.StatusNotFound {
-		b.WriteString("; check the id, the customer and the base URL")
+	if e.status() == http.StatusNotFound {
+		b.WriteString("; " + cmp.Or(e.hint, "check the id, the customer and the base URL"))
 	}
 	if e.Attempts > 1 {
 		fmt.Fprintf(&b, " (%d attempts)", e.Attempts)
@@ -124,8 +125,7 @@ func (e *Error) Unwrap() error { return e.cause }
 func (e *Error) markLogin() (refused bool) {
 	status := e.status()
 	refused = status >= http.StatusBadRequest && status < http.StatusInternalServerError
-	transient := status == http.StatusRequestTimeout || status == http.StatusTooManyRequests
-	e.login, e.authFailed = true, e.authFailed || refused && !transient
+	e.login, e.authFailed = true, e.authFailed || transport.Final(status)
 	return refused || e.redirected()
 }
 

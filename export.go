@@ -9,13 +9,13 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/webdelivery/webdelivery-go/internal/resume"
+	"github.com/webdelivery/webdelivery-go/internal/transport"
 	"github.com/webdelivery/webdelivery-go/internal/waiting"
 )
 
@@ -292,11 +292,10 @@ func (r *exportRun) Judge(err error) resume.Fault {
 		return resume.Final
 	case !isError, errors.Is(err, ErrBadReply), errors.Is(err, ErrResponseTooLarge):
 		return resume.Unusable
-	case e.status() < http.StatusMultipleChoices, e.status() >= http.StatusInternalServerError,
-		e.status() == http.StatusTooManyRequests, e.status() == http.StatusRequestTimeout:
-		return resume.Outage
-	default:
+	case e.redirected(), transport.Final(e.status()):
 		return resume.Final
+	default:
+		return resume.Outage
 	}
 }
 

@@ -265,10 +265,11 @@ func TestADeadlineBeforeThePermit(t *testing.T) {
 	})
 }
 
-// The client reports a pause, as long as the service asks for, to a limiter that can pause.
+// The client reports a pause, as long as the service asks for but no longer than ThrottleTimeout, to a limiter that can
+// pause.
 func TestPauseIsTold(t *testing.T) {
 	t.Parallel()
-	for asked, want := range map[string]time.Duration{"5": 5 * time.Second, "3600": time.Hour} {
+	for asked, want := range map[string]time.Duration{"5": 5 * time.Second, "3600": 5 * time.Minute} {
 		var paused []time.Duration
 		pausing := limiter{
 			wait:  func(context.Context) error { return nil },

@@ -329,6 +329,19 @@ func TestPurgeWithoutTransaction(t *testing.T) {
 	}
 }
 
+// A negative end_ts is the placeholder of section 2.3, so a status that nobody knows is no end.
+func TestANegativeEndIsPending(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[string]bool{"RUNNING": true, "QUEUED": true, "FAILED": false, "ABORTED": false} {
+		inFakeTime(t, setup{}, func(f *fixture) {
+			answerWith(f, "/transactions/7", `{"transaction_response":{"end_ts":-1,"transaction_status":"`+status+`"}}`)
+			tx, err := f.client.Purge.Status(f.Context(), 7)
+			require.NoError(f, err)
+			assert.Equal(f, want, tx.Pending(), status)
+		})
+	}
+}
+
 func TestTransactionFieldsAreThoseOfTheDocument(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -353,8 +366,8 @@ func TestTransactionFieldsAreThoseOfTheDocument(t *testing.T) {
 			},
 		},
 		{
-			"another placeholder", `{"transaction_response":{"end_ts":-62135596800000,"transaction_status":"x"}}`,
-			webdelivery.Transaction{TransactionID: 7, Status: "x"}, // the requested id
+			"another placeholder", `{"transaction_response":{"end_ts":-62135596800000,"transaction_status":"pending"}}`,
+			webdelivery.Transaction{TransactionID: 7, Status: "pending"}, // the requested id
 		},
 		{
 			"null", `{"code":null,"description":null,"transaction_id":null,"transaction_response":{"begin_ts":null,"end_ts":null,
@@ -370,7 +383,7 @@ func TestTransactionFieldsAreThoseOfTheDocument(t *testing.T) {
 				tx, err := f.client.Purge.Status(f.Context(), 7)
 				require.NoError(f, err)
 				assert.Equal(f, tt.want, *tx)
-				assert.Equal(f, tt.name == "pending", tx.Pending())
+				assert.Equal(f, strings.EqualFold(tt.want.Status, "pending"), tx.Pending())
 				encoded, err := json.Marshal(tx)
 				require.NoError(f, err)
 				assert.Equal(f, tt.want.EndTS.IsZero(), !bytes.Contains(encoded, []byte("end_ts")), "%s", encoded)

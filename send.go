@@ -107,9 +107,7 @@ func (f *conn) send(ctx context.Context, cl call) (response, error) {
 		return response{}, asValidation(wrong)
 	}
 	if !r.OK {
-		e := f.newError(r, r.Err)
-		e.always = cl.id == ""
-		return response{}, e
+		return response{}, f.newError(r, r.Err)
 	}
 	return response{r, f, cl.id}, nil
 }

@@ -26,13 +26,17 @@ type Transaction struct {
 	PercentReceived   int       `json:"percent_received_responses"`     // percentage of the caches that have responded
 	Status            string    `json:"transaction_status"`             // PENDING, or the service's word for the end
 	StatusDescription string    `json:"transaction_status_description"` // the service's words for the status
+
+	open bool // the status is not PENDING, but end_ts is negative
 }
 
-// Pending reports whether the purge is in progress: its status is PENDING in any letter case. Any other status is
-// final. (Open point 9.)
-func (t *Transaction) Pending() bool { return strings.EqualFold(t.Status, "PENDING") }
+// Pending reports whether the purge is in progress: its status is PENDING in any letter case, or the service sent the
+// placeholder of a pending end_ts and the transaction has not failed. (Open point 9.)
+func (t *Transaction) Pending() bool {
+	return strings.EqualFold(t.Status, "PENDING") || t.open && !t.endedBadly()
+}
 
-// endedBadly reports whether a transaction that is no longer pending has failed (open point 9).
+// endedBadly reports whether a transaction whose status is not PENDING has failed (open point 9).
 func (t *Transaction) endedBadly() bool {
 	if t.Code >= http.StatusBadRequest {
 		return true
@@ -69,6 +73,7 @@ func (f *conn) fetchTransaction(ctx context.Context, cl call) (*Transaction, err
 		BeginTS: epoch(state.BeginTS), EndTS: epoch(state.EndTS), PercentReceived: state.PercentReceived.Clamp(),
 		Status: state.Status, StatusDescription: state.StatusDescription,
 	}
+	tx.open = state.EndTS < 0 && !tx.Pending()
 	if tx.Status == "" && tx.Code < http.StatusBadRequest { // it must not look like a successful end
 		return nil, r.bad("no transaction_status", nil)
 	}

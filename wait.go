@@ -136,8 +136,7 @@ func judgePoll(err error, known bool) (f waiting.Failure) {
 	switch {
 	case errors.Is(err, ErrInvalid), errors.Is(err, ErrUnauthorized), !known && (redirected || transport.Misdirected(err)):
 		f.EndsAll = true
-	case status == http.StatusRequestTimeout, status == http.StatusTooManyRequests:
-	case status >= http.StatusBadRequest && status < http.StatusInternalServerError, errors.Is(err, ErrResponseTooLarge):
+	case transport.Final(status), errors.Is(err, ErrResponseTooLarge):
 		f.EndsOne = true
 	}
 	return f

@@ -15,8 +15,7 @@ const (
 	// with less, many processes collide again and again.
 	leastJitter = 0.75
 
-	idle         = time.Minute    // after this time without a purge, the interval halves
-	longestPause = 24 * time.Hour // caps the wait that the service asks for
+	idle = time.Minute // after this time without a purge, the interval halves
 )
 
 // pace is the interval between permits. The limiter's lock guards it.
@@ -72,14 +71,15 @@ type Refusal struct {
 }
 
 // Refused records that the service refused the request as too fast. after is the wait that the service asked for; 0 if
-// it did not say. The interval doubles, and the limiter grants no permit during the wait.
+// it did not say. The interval doubles, and the limiter grants no permit during the wait. One refusal stops the other
+// purges for no longer than this one would wait: a fault may be over long before a Retry-After of hours.
 //
 // The status for "too fast" also means a fault. If the service accepted other purges since it last refused this one,
 // the refusal is not about the pace. Then only this purge waits, longer after each such refusal.
 func (p *Permit) Refused(after time.Duration) Refusal {
 	p.limiter.mu.Lock()
 	defer p.limiter.mu.Unlock()
-	return p.limiter.refuse(p, time.Now(), min(after, longestPause))
+	return p.limiter.refuse(p, time.Now(), min(after, p.caller.Patience))
 }
 
 // refuse must be called with the lock held.

@@ -63,18 +63,20 @@ func (a *attempt) tooFast() bool {
 	return a.err == nil && (status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable)
 }
 
-// transient: the failure will probably be over soon.
+// Final reports whether a status refuses a request for good: 4xx, except 408 and 429.
+func Final(status int) bool {
+	return status >= http.StatusBadRequest && status < http.StatusInternalServerError &&
+		status != http.StatusRequestTimeout && status != http.StatusTooManyRequests
+}
+
+// transient reports whether a retry may succeed.
 func (a *attempt) transient() bool {
 	if a.err != nil {
 		_, unsent := errors.AsType[*unsentError](a.err)
 		return !unsent && !errors.Is(a.err, ErrResponseTooLarge) && !errors.Is(a.err, ErrBadReply) && !Misdirected(a.err)
 	}
-	switch status := a.effectiveStatus(); status {
-	case http.StatusRequestTimeout, http.StatusTooManyRequests:
-		return true
-	default:
-		return status >= http.StatusInternalServerError && status != http.StatusNotImplemented
-	}
+	status := a.effectiveStatus()
+	return status >= http.StatusBadRequest && !Final(status) && status != http.StatusNotImplemented
 }
 
 // RetryAfter returns the wait that a response asks for: the longest of its values, or 0 if it can read none.

@@ -96,7 +96,7 @@ func Misdirected(err error) bool {
 		return dns.IsNotFound
 	}
 	if proxy, ok := errors.AsType[proxyRefused](err); ok {
-		return proxy < http.StatusInternalServerError && proxy != http.StatusRequestTimeout && proxy != http.StatusTooManyRequests
+		return proxy < http.StatusBadRequest || Final(int(proxy))
 	}
 	_, cert := errors.AsType[*tls.CertificateVerificationError](err)
 	_, unknown := errors.AsType[x509.UnknownAuthorityError](err) // a dialer of the user's may not wrap it

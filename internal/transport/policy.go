@@ -133,5 +133,5 @@ func (p Policy) decideTooFast(s situation) verdict {
 
 // gaveUp is the error of a limited request that the service refused as too fast until the ThrottleTimeout ended.
 func (p Policy) gaveUp() error {
-	return fmt.Errorf("refused as too fast, and not retried past the ThrottleTimeout of %v", p.ThrottleTimeout)
+	return fmt.Errorf("refused as too fast, and waiting longer would exceed the ThrottleTimeout of %v", p.ThrottleTimeout)
 }
