@@ -47,8 +47,8 @@ type PurgeRequest struct {
 	URIs   []PurgeURI  `json:"uris"`   // at least one; the service sets no upper limit
 }
 
-// PurgeURI is one pattern of a purge. Create it with [Exact], [ExactBoth], [ExactAll] or [Prefix]. A struct literal is
-// refused only where the service document calls it invalid.
+// PurgeURI is one pattern of a purge. Create it with [Exact], [ExactBoth], [ExactAll] or [Prefix], which refuse what the
+// service would accept without purging what was meant; a struct literal is sent without these checks.
 type PurgeURI struct {
 	MatchMode             MatchMode `json:"match_mode"`                         // required
 	URIPattern            string    `json:"uri_pattern"`                        // required; UTF-8 without a fragment, blanks or control characters (open points 44, 48)
@@ -158,6 +158,9 @@ func (r PurgeRequest) Validate() error {
 	}
 	for i := range r.URIs {
 		if field, reason := r.URIs[i].problem(); reason != "" {
+			if field == "uri_pattern" {
+				reason = fmt.Sprintf("%.100q %s", r.URIs[i].URIPattern, reason)
+			}
 			p.add(fmt.Sprintf("uris[%d].%s", i, field), "%s", reason)
 		}
 	}

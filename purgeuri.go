@@ -22,37 +22,22 @@ func (u PurgeURI) patternProblem() string {
 		return "is not UTF-8, so JSON cannot carry it"
 	case at >= 0:
 		r, _ := utf8.DecodeRuneInString(u.URIPattern[at:])
-		return fmt.Sprintf("contains the invisible character %U at byte %d; remove it, or write %s if it belongs to the URI",
-			r, at, url.PathEscape(string(r)))
+		what := "a blank"
+		if r != ' ' {
+			what = fmt.Sprintf("the invisible character %U", r)
+		}
+		return fmt.Sprintf("contains %s at byte %d; remove it, or write %s if it belongs to the URI", what, at, url.PathEscape(string(r)))
 	case strings.Contains(u.URIPattern, "#"):
 		return "contains a fragment (#), which never reaches a cache; remove it, or write %23"
-	default:
-		return u.wildcardProblem()
-	}
-}
-
-// wildcardProblem returns what is wrong with a * in the pattern. Rule 3 of section 4.4 allows a wildcard in the domain
-// alone. It must be in the host_patterns of a property, which only the service knows. An Exact is the path of one
-// object, so a * in its path is literal.
-func (u PurgeURI) wildcardProblem() string {
-	_, domain, after := split(u.URIPattern)
-	switch {
-	case lastLabelIsWild(domain):
-		return "contains a * in the last label of its domain, where no property can have one; write the whole domain, as in " +
-			"www.example.com/, or a wildcard before a domain, as in *.example.com/"
 	case u.doubtful:
 		return u.doubt()
-	case u.MatchMode == MatchExact:
-		return ""
-	case strings.Contains(after, "*"):
-		return "contains a * after the domain, where it is not a wildcard" + withoutStar(u.URIPattern, domain, after)
 	default:
 		return ""
 	}
 }
 
-// doubt returns what is wrong with the pattern of [Exact] or [Prefix]: it would purge what hardly anybody means, and
-// the service would report COMPLETE.
+// doubt returns what is wrong with the pattern of [Exact] or [Prefix]: it would purge what hardly anybody means, and the
+// service would report COMPLETE. Rule 3 of section 4.4 allows a wildcard in the domain alone.
 func (u PurgeURI) doubt() string {
 	protocol, domain, after := split(u.URIPattern)
 	switch {
@@ -60,6 +45,11 @@ func (u PurgeURI) doubt() string {
 		return "has a protocol other than https and http; write https:// or http://"
 	case domain == "" && (after == "" || strings.ContainsRune("/?:", rune(after[0]))), strings.HasPrefix(after, ":/"):
 		return "has no host; write one, as in https://www.example.com/"
+	case lastLabelIsWild(domain):
+		return "contains a * in the last label of its domain, where no property can have one; write the whole domain, as in " +
+			"www.example.com/, or a wildcard before a domain, as in *.example.com/"
+	case u.MatchMode == MatchPrefix && strings.Contains(after, "*"):
+		return "contains a * after the domain, where it is not a wildcard" + withoutStar(u.URIPattern, domain, after)
 	case u.MatchMode == MatchPrefix:
 		return ""
 	case protocol == "":
