@@ -12,10 +12,10 @@ import (
 
 // Errors that callers can test for with errors.Is.
 var (
-	ErrFull      = errors.New("redisqueue: the queue is full")           // Redis already holds MaxPending calls; nothing was added
+	ErrFull      = errors.New("redisqueue: the queue is full")           // Redis holds MaxPending calls; nothing was added
 	ErrPending   = errors.New("redisqueue: the purge has not ended")     // the Enqueue call has no result yet
-	ErrUnknownID = errors.New("redisqueue: Redis does not know this id") // the result has expired, or Redis has lost its data
-	ErrRedis     = errors.New("redisqueue: Redis does not work")         // Redis is down, slow or full, or refuses a command
+	ErrUnknownID = errors.New("redisqueue: Redis does not know this id") // the result has expired, or Redis lost its data
+	ErrRedis     = errors.New("redisqueue: Redis does not work")         // it is down, slow or full, or refuses a command
 )
 
 // RemoteError describes the error of a request that another process sent, or that [Queue.Result] reports. It wraps

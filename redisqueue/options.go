@@ -17,14 +17,18 @@ import (
 type Options struct {
 	Prefix string                  // prefix of all keys in Redis; default "webdelivery:queue"
 	Action webdelivery.PurgeAction // action of all purges; default ActionPurge
-	Wait   bool                    // whether a purge waits for its transaction to end, not only for the service to accept it
+	Wait   bool                    // whether purges wait for their transactions to end, not only to be accepted
 
 	MaxURIs      int // maximum number of URIs per request and per call; default 10,000
 	MaxBodyBytes int // maximum bytes of URIs per request and per call; default 4 MiB. A single URI may be longer
-	MaxPending   int // approximate maximum number of calls in Redis, beyond which Purge and Enqueue return [ErrFull]; default 1,000,000
+	MaxPending   int // approximate maximum number of calls in Redis; above it, calls get [ErrFull]; default 1,000,000
 
-	Lease time.Duration // how long a process may be silent before others send its calls, and Redis before callers fail; default 10 s, from 1 s to 1 h
-	Keep  time.Duration // how long Redis keeps results of Enqueue and an unused queue; default 1 h, from 1 min to 30 days, raised to 6 leases
+	// Lease is how long a process may be silent before others send its calls, and Redis before callers fail. From 1 s to
+	// 1 h; default 10 s.
+	Lease time.Duration
+	// Keep is how long Redis keeps results of Enqueue and an unused queue, at least 6 leases. From 1 min to 30 days;
+	// default 1 h.
+	Keep time.Duration
 }
 
 // withDefaults returns the options with their defaults, or a *webdelivery.ValidationError.

@@ -65,7 +65,7 @@ func New(rdb redis.UniversalClient, client *webdelivery.Client, options Options)
 	if err != nil {
 		return nil, err
 	}
-	keys := fmt.Sprintf("%s:{%s:%s:%t}:", o.Prefix, client.URL(), o.Action, o.Wait) // the braces keep all keys on one node of a cluster
+	keys := fmt.Sprintf("%s:{%s:%s:%t}:", o.Prefix, client.URL(), o.Action, o.Wait) // the braces keep the keys on one cluster node
 	q := &Queue{
 		options: o, rdb: rdb, limiter: client.PurgeLimiter(), keys: keys, calls: keys + "calls", process: rand.Text()[:16],
 		work: make(chan struct{}, 1), waiting: map[string]*call{}, held: map[string]struct{}{},

@@ -40,7 +40,7 @@ func (q *Queue) turn() bool {
 		}
 		pipe := q.rdb.Pipeline()
 		mine, life := pipe.SetNX(q.ctx, q.keys+"turn", q.process, turnFor), pipe.PTTL(q.ctx, q.keys+"turn")
-		if _, err := pipe.Exec(q.ctx); err != nil || mine.Val() { // at its memory limit Redis refuses the key, and only permits space the requests
+		if _, err := pipe.Exec(q.ctx); err != nil || mine.Val() { // a full Redis refuses the key: permits alone must do
 			return q.ctx.Err() == nil
 		}
 		sleep(q.ctx, min(max(0, life.Val()), spacing/3)+time.Duration(mathrand.Int64N(int64(again/5)))) //nolint:gosec // it spreads processes
@@ -98,7 +98,7 @@ func (q *Queue) request() {
 		if err == nil || q.ctx.Err() != nil {
 			return
 		}
-		if errors.As(err, new(*webdelivery.Error)) { // the service refuses this process, which counts as an attempt at what is queued
+		if errors.As(err, new(*webdelivery.Error)) { // the service refuses this process, which counts as a try
 			_, _ = take(q.ctx)
 			for _, e := range entries {
 				ended <- decided{e, result{err: failed(e.uris, err, webdelivery.OutcomeUnknown)}}
