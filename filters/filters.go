@@ -143,7 +143,7 @@ func (f Filter) Filters() []Filter { return []Filter{f} }
 // Validate returns an [*InvalidError] if the filter cannot be sent:
 //   - The dimension is empty, or contains white space or one of the characters = ! , ;
 //   - The operator is neither [Equal] nor [NotEqual].
-//   - The value has a backslash before a comma or a semicolon, which the service would read as an escape (open point 17).
+//   - The value has a backslash before a comma or a semicolon, which the service reads as an escape (open point 17).
 //     A value that ends in a backslash is an error only before another filter of And or Or; put that filter last.
 func (f Filter) Validate() error {
 	if problem := f.problem(); problem != "" {
