@@ -213,6 +213,6 @@ func (c *call) fail(err error, o *outgoing) {
 	case a.unsent:
 		a.err = timeoutError(fmt.Sprintf("no connection within %v", c.t.AttemptTimeout))
 	default:
-		a.err = timeoutError(fmt.Sprintf("no whole response within %v", c.t.AttemptTimeout))
+		a.err = timeoutError(fmt.Sprintf("no complete response within %v", c.t.AttemptTimeout))
 	}
 }
