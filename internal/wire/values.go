@@ -54,7 +54,7 @@ func (n Int) Clamp() int { return int(min(max(n, math.MinInt32), math.MaxInt32))
 // Present is true if a member is present and not null.
 type Present bool
 
-// UnmarshalJSON sets p unless the member is null.
+// UnmarshalJSON sets p to whether the member is not null.
 func (p *Present) UnmarshalJSON(b []byte) error {
 	*p = string(b) != "null"
 	return nil
