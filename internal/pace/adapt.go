@@ -27,7 +27,7 @@ type pace struct {
 	rate     *rate.Limiter  // enforces drawn
 	slowed   time.Time      // when the interval was last doubled
 	accepted time.Time      // when a purge was last accepted
-	refusing time.Time      // since when the service refuses purges; zero while it accepts them
+	refusing time.Time      // when the service began to refuse purges; zero while it accepts them
 	active   time.Time      // last activity of any purge
 }
 
