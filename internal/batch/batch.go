@@ -78,6 +78,6 @@ type Stats struct {
 	Accepted  int           // URIs accepted so far; equal ones in one request count once
 	Requests  int           // requests so far
 	OldestAge time.Duration // how long the oldest pending caller has waited; 0 if none is pending
-	Failures  int           // failed requests and permits since the service last responded
+	Failures  int           // failed requests and permits since the service last accepted or refused a request
 	Err       error         // error of the last failure; nil if there is none
 }
