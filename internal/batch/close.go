@@ -51,7 +51,7 @@ func (q *Queue) giveUp(ctx context.Context) error {
 		q.abandoned.set()
 	}
 	if onlyReport {
-		return fmt.Errorf("webdelivery: everything was sent, and OnStats has not returned: %w", ctx.Err())
+		return fmt.Errorf("webdelivery: everything was sent, but OnStats has not returned: %w", ctx.Err())
 	}
 	return ctx.Err()
 }

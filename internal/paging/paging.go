@@ -85,7 +85,7 @@ type reader[T any] struct {
 	asked     map[string]bool // queries so far, with sorted parameters
 	seed      maphash.Seed
 	seen      map[uint64]bool // hashes of IDs, about 1 MB for 50,000; true if a page begins with this item
-	total     int64           // total of the last page that had it, because it may change; Unknown unless the first page is page 1
+	total     int64           // as of the last page that had it; Unknown unless the first page is page 1
 	count     int             // page_count of the last page that had it, or Unknown
 
 	ready    []chan result[T] // prefetched pages, in order
