@@ -26,7 +26,7 @@ type Position struct {
 type counted struct {
 	Handed    int64     `json:"rows"`                // number of rows delivered
 	Latest    time.Time `json:"last,omitzero"`       // latest time of a delivered row
-	Recent    [2][]byte `json:"recent,omitzero"`     // only when stored: concatenated sums, n copies for a row that came n times
+	Recent    [2][]byte `json:"recent,omitzero"`     // only when stored: sums, n copies for a row that came n times
 	Days      perDay    `json:"days,omitempty"`      // delivered rows of each day
 	Full      int64     `json:"full,omitempty"`      // rows exactly at the start of the last second
 	Missed    int64     `json:"missed,omitempty"`    // Late as stored by an earlier version, without days; Clone drops it
