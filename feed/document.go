@@ -14,15 +14,15 @@ import (
 	"strings"
 )
 
-// document is a feed while it is read, with the current line.
+// document is a feed that is being read.
 type document struct {
 	*Reader
 	name, text string
-	line       int
-	entries    int // of this feed so far
+	line       int // the current line, from 1
+	entries    int // number of entries so far
 }
 
-// add adds an entry of the current line, unless there are too many.
+// add adds an entry on the current line. It returns an error if there are too many.
 func (d *document) add(entry string) error {
 	if most := cmp.Or(d.most, maxEntries); d.entries == most {
 		return fmt.Errorf("the feed has more than %d entries; split it", most)
@@ -33,7 +33,8 @@ func (d *document) add(entry string) error {
 	return nil
 }
 
-// ended returns the cause of the context if it has ended. A long feed takes seconds, so it checks every 1,024 entries.
+// ended returns the cause if the context has ended. It checks only at every 1,024th count, since a long feed takes
+// seconds.
 func ended(ctx context.Context, count int) error {
 	if count%1024 != 0 || ctx.Err() == nil {
 		return nil
@@ -41,7 +42,7 @@ func ended(ctx context.Context, count int) error {
 	return context.Cause(ctx)
 }
 
-// comment matches a comment. // must stand at the beginning of a word, so that 192.0.2.0//24 is no address.
+// comment matches a comment. // must begin a word, so that 192.0.2.0//24 does not become the address 192.0.2.0.
 var comment = regexp.MustCompile(`[#;].*|(^|\s)//.*`)
 
 func (d *document) plain(ctx context.Context) error {
@@ -59,9 +60,9 @@ func (d *document) plain(ctx context.Context) error {
 	return nil
 }
 
-// csv reads a column by its number from 1, or by its name in the first line.
+// csv reads the column with the given number, from 1, or with the given name in the first line.
 func (d *document) csv(ctx context.Context) error {
-	if d.Column == "" { // a guess could take a header for an entry: "cc" is a country
+	if d.Column == "" { // a guess could mistake a header for an entry: "cc" is a country
 		return ErrNoColumn
 	}
 	table := csv.NewReader(strings.NewReader(d.text))
@@ -93,8 +94,8 @@ func (d *document) csv(ctx context.Context) error {
 	}
 }
 
-// json reads an array of strings or objects. The array may be a member of an object. With a field a.b, the array is the
-// member a, and each entry is the member b of an object in the array. With a field a, both members have the name a.
+// json reads an array of strings or objects, which may be a member of an object. With Field a.b, the array is the
+// member a, and each entry is the member b of an object in the array. With Field a, both members are named a.
 func (d *document) json(ctx context.Context) error {
 	if broken, ok := errors.AsType[*json.SyntaxError](json.Unmarshal([]byte(d.text), new(json.RawMessage))); ok {
 		d.line += strings.Count(d.text[:broken.Offset], "\n")

@@ -1,12 +1,12 @@
-// Package feed reads the feeds of a blocklist, for [webdelivery.NetworkListsService.Plan]. It does not know the service
-// or its credentials. A feed has one of three formats:
+// Package feed reads blocklist feeds for [webdelivery.NetworkListsService.Plan]. It never contacts the service and
+// needs no credentials. A feed has one of three formats:
 //
-//   - plain: one entry per line. # or ; begins a comment anywhere, and // at the beginning of a word. Spaces around an
-//     entry, blank lines, a byte order mark and the carriage returns of Windows are ignored.
-//   - csv: a column of a table. Lines that begin with # are comments.
-//   - json: an array of strings or of objects, which may be a member of an object.
+//   - plain: one entry per line. A comment begins with # or ; anywhere, or with // at the beginning of a word. Spaces
+//     around an entry, blank lines, a byte order mark and Windows line endings are ignored.
+//   - csv: one column of a table. Lines that begin with # are comments.
+//   - json: an array of strings or objects, which may be a member of an object.
 //
-// An entry is not checked: Plan does that. A feed that is empty, damaged, incomplete or a web page is an error.
+// Entries are not checked; Plan does that. A feed that is empty, damaged, incomplete or a web page is an error.
 //
 // [webdelivery.NetworkListsService.Plan]: https://pkg.go.dev/github.com/webdelivery/webdelivery-go#NetworkListsService.Plan
 package feed
@@ -26,41 +26,41 @@ import (
 	"time"
 )
 
-// MaxSize is how long a feed may be, in bytes. A list holds at most 50,000 entries, which take 2 MB. With duplicates,
-// and if Plan merges them, a feed can be longer.
+// MaxSize is the maximum size of a feed in bytes. A list holds at most 50,000 entries, which take up to 2 MB, but a
+// feed may have more if it contains duplicates or if Plan merges entries.
 const MaxSize = 16 << 20
 
-const maxEntries = MaxSize / 8 // the shortest line of an IPv4 address has 8 bytes, so only other texts reach it
+const maxEntries = MaxSize / 8 // a line with an IPv4 address has at least 8 bytes, so only other texts reach this
 
-// ErrNoColumn means that a feed is a table, and Column is empty.
+// ErrNoColumn means that a feed is a table but Reader.Column is empty.
 var ErrNoColumn = errors.New("a table needs the name or the number of a column")
 
-// Reader reads feeds, one after the other, and collects their entries. The zero value is ready to use. It is not safe
-// for concurrent use.
+// Reader reads feeds one after the other and collects their entries. The zero value is ready to use. A Reader is not
+// safe for concurrent use.
 type Reader struct {
-	Format  string        // plain, csv or json; "": the extension or the Content-Type decides, or else it is plain
-	Column  string        // of a table: a name from the first line, or a number from 1 if no line has names
-	Field   string        // of JSON: the member that is the array or is in its objects; a.b: member b of the objects in the array a
-	Timeout time.Duration // of a feed over http; 0 means 30 s
-	// Open opens a feed that is no address, such as a file. nil means os.Open.
+	Format  string        // plain, csv or json; "" means by extension or Content-Type, or else plain
+	Column  string        // in csv: a name from the first line, or a number from 1 if no line has names
+	Field   string        // in json: member with the array, and member of its objects with the entry; a.b if they differ
+	Timeout time.Duration // for a download; 0 means 30 s
+	// Open opens a feed that is not a URL, such as a file. nil means os.Open.
 	Open func(ctx context.Context, name string) (io.ReadCloser, error)
 
-	Entries []string // as the feeds have them, without the space around them
+	Entries []string // as in the feeds, without surrounding spaces
 	Places  []string // feed and line of each entry, such as feed.txt:3
 
-	transport http.RoundTripper // of a feed over http; default http.DefaultTransport
-	most      int               // highest number of entries in a feed; default maxEntries
+	transport http.RoundTripper // for downloads; default http.DefaultTransport
+	most      int               // maximum number of entries in a feed; default maxEntries
 }
 
-// Read reads files, and http or https addresses. After an error it reads no further feed. The error names the feed and
-// the line, but only scheme, host and path of an address.
+// Read reads feeds, each a file name or an http or https URL, and stops at the first error. The error names the feed
+// and the line. Of a URL, it shows only the scheme, host and path, because the rest may contain keys.
 func (r *Reader) Read(ctx context.Context, feeds ...string) error {
 	for i, feed := range feeds {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, feed, nil)
 		switch {
-		case !strings.Contains(feed, "://"): // any scheme means an address: it may hold keys, which an error about a file would print
+		case !strings.Contains(feed, "://"): // with any scheme it is a URL, whose keys an error about a file would show
 			err = r.readFile(ctx, feed)
-		case err != nil: // err quotes the address, which may hold a password
+		case err != nil: // err quotes the URL, which may contain a password
 			err = fmt.Errorf("feed %d: its address cannot be parsed; check it", i+1)
 		default:
 			err = r.download(request)
@@ -85,13 +85,13 @@ func (r *Reader) readFile(ctx context.Context, name string) error {
 	return r.Parse(ctx, name, "", file)
 }
 
-// download uses a client of its own, so that it sends no credentials of the service.
+// download uses its own http.Client, so that the service's credentials are not sent.
 func (r *Reader) download(request *http.Request) error {
-	name := request.URL.Scheme + "://" + request.URL.Host + request.URL.EscapedPath() // the rest may hold keys
-	request.Header.Set("Accept-Encoding", "gzip")                                     // set here, because package http would hide the length of the response
+	name := request.URL.Scheme + "://" + request.URL.Host + request.URL.EscapedPath() // the rest may contain keys
+	request.Header.Set("Accept-Encoding", "gzip")                                     // net/http's own would hide the length
 	response, err := (&http.Client{Transport: r.transport, Timeout: cmp.Or(r.Timeout, 30*time.Second)}).Do(request)
 	if err != nil {
-		err = errors.Unwrap(err) // without the address at its beginning
+		err = errors.Unwrap(err) // drops the URL at its beginning
 		if strings.Contains(err.Error(), "Location header") {
 			err = errors.New("it redirects to an address that cannot be parsed") // err would quote that
 		}
@@ -114,20 +114,20 @@ func (r *Reader) download(request *http.Request) error {
 	return r.parse(request.Context(), name, response.Header.Get("Content-Type"), body, endIsSeen(response))
 }
 
-// endIsSeen reports whether a response is certainly complete when it has been read to its end. If only the end of the
-// connection ends a response (RFC 9112, section 6.3), a killed server looks like one that has sent everything.
+// endIsSeen reports whether a response that was read to its end is certainly complete. If only the end of the
+// connection ends it (RFC 9112, section 6.3), a server that died looks like one that has sent everything.
 func endIsSeen(response *http.Response) bool {
 	return response.ProtoMajor > 1 || response.ContentLength >= 0 || slices.Contains(response.TransferEncoding, "chunked")
 }
 
-// Parse reads an open feed. The name is for errors and places, and its extension may tell the format, as may the
-// Content-Type. The feed may end without a newline, as many files do.
+// Parse reads a feed from in. The name is used in errors and Places. Its extension or the content type selects the
+// format unless Format does. The feed may end without a newline.
 func (r *Reader) Parse(ctx context.Context, name, contentType string, in io.Reader) error {
 	return r.parse(ctx, name, contentType, in, true)
 }
 
-// parse reads a feed until the context ends. If endIsSeen is false, the feed must end with a newline, because an
-// incomplete line may be a wider range.
+// parse reads a feed. If endIsSeen is false, a feed that is not JSON must end with a newline, because a truncated line
+// may be a wider range.
 func (r *Reader) parse(ctx context.Context, name, contentType string, in io.Reader, endIsSeen bool) error {
 	read, err := io.ReadAll(io.LimitReader(in, MaxSize+1))
 	text := strings.TrimPrefix(string(read), "\ufeff")

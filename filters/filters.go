@@ -1,15 +1,14 @@
-// Package filters builds, prints and parses the filter expressions of security statistics queries. An expression is one
-// comparison of a dimension with a value, or several comparisons that are all joined by AND or all joined by OR.
+// Package filters builds, prints and parses filter expressions for security statistics queries. An expression is a
+// comparison of a dimension with a value, or several comparisons joined either all by AND or all by OR.
 //
 //	filters.Eq("client_country_code", "CN")
 //	filters.And(filters.Eq("client_country_code", "CN"), filters.Ne("event_action", "WARN"))
 //
-// The service rejects expressions that mix AND and OR. This package cannot build one: [And] and [Or] accept only
-// comparisons. The functions return no errors. Call Validate to check an expression. A query also checks its expression
-// before it sends a request.
+// The service rejects expressions that mix AND and OR, so [And] and [Or] accept only comparisons. The functions return
+// no errors; call Validate to check an expression. Queries also check their expression before they send a request.
 //
-// Expressions are immutable and comparable, and safe for concurrent use. [Parse] reads an expression from a text, such as
-// a flag or a file. [ParseEcho] reads the filters in the response to a query.
+// Expressions are immutable, comparable and safe for concurrent use. [Parse] parses an expression, for example from a
+// flag or a file. [ParseEcho] parses the filters in the response to a query.
 //
 // (Service document, [section 4.2].)
 //
@@ -26,23 +25,22 @@ import (
 // [section 4.2]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#42-common-rules-for-security-statistics-queries
 type Operator string
 
-// The operators of the service.
+// The operators that the service supports.
 const (
 	Equal    Operator = "==" // the dimension has the value
 	NotEqual Operator = "!=" // the dimension does not have the value
 )
 
-// Expr is a filter expression: a [Filter], or several filters joined by [And] or [Or]. If two valid expressions have the
-// same String, they are equal (==). A query without a filter has a nil Expr. (Service document, [section 4.2].)
+// Expr is a filter expression: a [Filter], or several filters joined by [And] or [Or]. Two valid expressions are equal
+// (==) if their String is the same. A query without a filter has a nil Expr. (Service document, [section 4.2].)
 //
 // [section 4.2]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#42-common-rules-for-security-statistics-queries
 type Expr interface {
-	// String returns the expression in the form in which queries send it. Parse reads it back, unless Validate returns an
-	// error.
+	// String returns the expression as queries send it. Parse accepts it if Validate returns nil.
 	String() string
 	// Validate returns an [*InvalidError] about the first comparison that cannot be sent, or nil.
 	Validate() error
-	// Filters returns the comparisons in order, as a copy. If an expression of And or Or is invalid, Filters returns none.
+	// Filters returns a copy of the comparisons, in order. For an invalid expression of And or Or, it returns none.
 	Filters() []Filter
 
 	sealed()
@@ -61,12 +59,12 @@ func Eq(dimension, value string) Filter { return Filter{dimension, Equal, value}
 // Ne returns a filter that matches records whose dimension does not have the value. The value may be empty.
 func Ne(dimension, value string) Filter { return Filter{dimension, NotEqual, value} }
 
-// And returns an expression that matches the records that all of the filters match. For one filter, And returns that
-// filter. Without filters, Validate of the expression returns an error.
+// And returns an expression that matches the records that all of the filters match. If there is only one filter, And
+// returns that filter. If there are none, Validate of the result returns an error.
 func And(filters ...Filter) Expr { return join(and, filters) }
 
-// Or returns an expression that matches the records that at least one of the filters matches. For one filter, Or returns
-// that filter. Without filters, Validate of the expression returns an error.
+// Or returns an expression that matches the records that at least one of the filters matches. If there is only one
+// filter, Or returns that filter. If there are none, Validate of the result returns an error.
 func Or(filters ...Filter) Expr { return join(or, filters) }
 
 // The separators between filters (service document, section 4.2).
@@ -75,7 +73,8 @@ const (
 	and = ';'
 )
 
-// list is several filters. It stores their printed form instead of a slice, so that expressions are comparable with ==.
+// list holds joined filters. It stores their printed form rather than a slice, so that expressions can be compared with
+// ==.
 type list struct {
 	text      string
 	separator byte
@@ -132,7 +131,7 @@ func (l list) Filters() []Filter {
 
 func (f Filter) sealed() {}
 
-// escaper writes the only two escapes of the service (service document, section 4.2).
+// escaper writes the only two escapes that the service knows (service document, section 4.2).
 var escaper = strings.NewReplacer(`,`, `\,`, `;`, `\;`)
 
 // String returns the dimension, the operator and the escaped value.
@@ -144,8 +143,8 @@ func (f Filter) Filters() []Filter { return []Filter{f} }
 // Validate returns an [*InvalidError] if the filter cannot be sent:
 //   - The dimension is empty, or contains white space or one of the characters = ! , ;
 //   - The operator is neither [Equal] nor [NotEqual].
-//   - The value has a backslash before a comma or a semicolon, which the service would read as an escape (open point 17).
-//     A backslash at the end of the value is only refused by And and Or, before another filter: put that filter last.
+//   - The value has a backslash before a comma or a semicolon, which the service reads as an escape (open point 17).
+//     A value that ends in a backslash is an error only before another filter of And or Or; put that filter last.
 func (f Filter) Validate() error {
 	if problem := f.problem(); problem != "" {
 		return &InvalidError{f, problem}

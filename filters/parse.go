@@ -17,8 +17,8 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("filters: at byte %d: %s", e.Offset, e.Reason)
 }
 
-// Parse reads an expression in the form that [Expr].String returns. String of the result returns the same bytes. Parse
-// returns a [*SyntaxError] if the text is empty, mixes AND and OR, or has an invalid comparison. (Service document,
+// Parse parses an expression in the form that [Expr].String returns. String of the result returns s unchanged. Parse
+// returns a [*SyntaxError] if s is empty, mixes AND and OR, or contains an invalid comparison. (Service document,
 // [section 4.2].)
 //
 // [section 4.2]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#42-common-rules-for-security-statistics-queries
@@ -44,10 +44,10 @@ func Parse(s string) (Expr, error) {
 // customerDimension is the dimension of the filter that the service appends (service document, section 2.4).
 const customerDimension = "customer"
 
-// ParseEcho splits the filters in the response to a query. The service appends a filter on the customer with AND, even
-// if the supplied filters are joined by OR (open point 18). If the query had no filter, supplied is nil. ParseEcho
-// returns a [*SyntaxError] if the text does not end in a filter on the customer, or if the rest is not an expression.
-// (Service document, [section 2.4].)
+// ParseEcho parses the filters in the response to a query. It separates the supplied filters from the filter on the
+// customer, which the service appends with AND even if the supplied filters are joined by OR (open point 18). If the
+// query had no filter, supplied is nil. ParseEcho returns a [*SyntaxError] if s does not end in a filter on the
+// customer, or if the rest is not an expression. (Service document, [section 2.4].)
 //
 // [section 2.4]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#24-security-statistics-query-result
 func ParseEcho(s string) (supplied Expr, customer string, err error) {
@@ -72,7 +72,7 @@ func ParseEcho(s string) (supplied Expr, customer string, err error) {
 type part struct {
 	text      string
 	offset    int  // within the whole text
-	separator byte // the one before the part; 0 for the first part
+	separator byte // the separator before the part; 0 for the first part
 }
 
 // split splits a text at the separators that are not escaped.
@@ -90,7 +90,7 @@ func split(s string) []part {
 
 var unescaper = strings.NewReplacer(`\,`, `,`, `\;`, `;`)
 
-// parseFilter reads one comparison: the first operator ends the dimension.
+// parseFilter parses one comparison. The first operator in it ends the dimension.
 func parseFilter(p part) (Filter, error) {
 	at, operator := len(p.text), Operator("")
 	for _, o := range []Operator{Equal, NotEqual} {

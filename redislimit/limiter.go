@@ -17,35 +17,35 @@ import (
 )
 
 const (
-	sendWithin   = 10 * time.Second       // from the question to the begin of the request
-	arriveWithin = 5 * time.Second        // from there to the arrival, see webdelivery.Permit
-	answerWithin = 3 * time.Second        // without an answer for longer, Redis is unreachable
+	sendWithin   = 10 * time.Second       // from asking Redis to the start of the request
+	arriveWithin = 5 * time.Second        // from the start to the arrival; see webdelivery.Permit
+	answerWithin = 3 * time.Second        // without a reply for this long, Redis counts as unreachable
 	askAgain     = 100 * time.Millisecond // after a failure
 	maxPause     = time.Minute
-	shyness      = 40 * time.Millisecond // how long a caller that has just come lets others go first
-	ageless      = 2 * time.Minute       // who has waited for so long lets nobody go first
+	shyness      = 40 * time.Millisecond // how long a new caller lets others go first
+	ageless      = 2 * time.Minute       // a caller that has waited this long lets nobody go first
 	punctual     = 2 * time.Millisecond  // Redis counts whole milliseconds
 )
 
-// Limiter gives permits to all processes that purge for a customer. It is a [webdelivery.PermitLimiter]. Create it with
-// [New]. It is safe for concurrent use, and needs no closing.
+// Limiter gives purge permits within a limit that all processes of a customer share. It implements
+// [webdelivery.PermitLimiter]. Create it with [New]. It is safe for concurrent use and need not be closed.
 type Limiter struct {
 	settings
 
 	rdb     redis.UniversalClient
 	keys    []string                // two slots and the turn; nil: no customer yet
-	head    chan struct{}           // held by the caller that asks Redis; the others of the process queue for it
-	failed  *UnavailableError       // of the last caller without an answer; guarded by head
-	waiting atomic.Pointer[waiting] // nil if nobody is head
+	head    chan struct{}           // held by the caller that asks Redis; the process's other callers queue for it
+	failed  *UnavailableError       // error of the last caller that gave up; guarded by head
+	waiting atomic.Pointer[waiting] // nil if no caller holds head
 }
 
-// waiting is what the head waits for: the time of its next question, or the answer if that has passed.
+// waiting describes what the caller that holds head is waiting for.
 type waiting struct {
-	next time.Time
-	down *UnavailableError // the answer to the last question, if Redis did not answer it
+	next time.Time         // when it asks Redis next; in the past while it waits for the reply
+	down *UnavailableError // why the last attempt got no reply; nil if it got one
 }
 
-// UnavailableError means that Redis cannot be reached or refuses the commands of this package. No permit was given.
+// UnavailableError means that Redis cannot be reached or refuses a command. No permit was given.
 type UnavailableError struct {
 	text  string
 	cause error
@@ -58,29 +58,29 @@ func (e *UnavailableError) Error() string { return e.text }
 // Unwrap returns the error of go-redis.
 func (e *UnavailableError) Unwrap() error { return e.cause }
 
-// ClientOptions returns the options of go-redis that this package recommends, for redis.NewUniversalClient: a single
-// Redis, or a cluster if there are several addresses. Set user name, password, TLS and Sentinel in its fields.
+// ClientOptions returns the recommended go-redis options, for use with redis.NewUniversalClient. One address means a
+// single server, several mean a cluster. Set the user name, password, TLS and Sentinel in the returned value.
 func ClientOptions(addrs ...string) *redis.UniversalOptions {
 	return &redis.UniversalOptions{
 		Addrs: addrs, ContextTimeoutEnabled: true,
-		MaxRetries: -1, DialerRetries: 1, // the limiter asks again by itself
+		MaxRetries: -1, DialerRetries: 1, // the limiter itself retries
 		DialTimeout: answerWithin, ReadTimeout: answerWithin, WriteTimeout: answerWithin,
-		// Redis 7.0 does not know the commands that these send, so no ACL can allow them.
+		// Redis 7.0 does not have the commands that these send, so no ACL can allow them.
 		DisableIdentity: true, MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
 }
 
-// Option changes how a [Limiter] works.
+// Option configures a [Limiter].
 type Option func(*settings) error
 
 type settings struct {
 	interval time.Duration
 	prefix   string
-	clients  int // of FallbackLocal; 0: no permit without Redis
+	clients  int // from FallbackLocal; 0 means no permits without Redis
 }
 
-// WithInterval sets the average time between two permits, from 10 ms to an hour. All processes of a fleet must
-// use the same. Default: 525 ms, the service's limit with a margin of 5 %.
+// WithInterval sets the average time between two permits, from 10 ms to an hour. All processes of a fleet must use the
+// same interval. Default: 525 ms, the service's limit with a margin of 5 %.
 func WithInterval(d time.Duration) Option {
 	return func(s *settings) error {
 		s.interval = d
@@ -88,7 +88,7 @@ func WithInterval(d time.Duration) Option {
 	}
 }
 
-// WithKeyPrefix sets the first part of all keys. Default: "webdelivery:purge".
+// WithKeyPrefix sets the prefix of all keys in Redis. Default: "webdelivery:purge".
 func WithKeyPrefix(prefix string) Option {
 	return func(s *settings) error {
 		s.prefix = prefix
@@ -96,9 +96,9 @@ func WithKeyPrefix(prefix string) Option {
 	}
 }
 
-// FallbackLocal lets clients purge while Redis is unreachable: each purge then waits for the given number of intervals,
-// one after the other. With the number of clients of the fleet, all together keep the average rate, but three purges
-// may arrive within a second. Default: no permit without Redis.
+// FallbackLocal lets clients purge while Redis is unreachable. Each client then sends at most one purge in the given
+// number of intervals. If that is the number of clients in the fleet, they keep the average rate together, but three
+// purges may arrive within one second. Default: no permits without Redis.
 func FallbackLocal(clients int) Option {
 	return func(s *settings) error {
 		s.clients = clients
@@ -113,8 +113,8 @@ func check(ok bool, field, format string, args ...any) error {
 	return &webdelivery.ValidationError{Field: "redislimit." + field, Reason: fmt.Sprintf(format, args...)}
 }
 
-// New returns a limiter for webdelivery.WithPurgeLimiter. Each client uses the budget of its own customer. The caller
-// still owns rdb and closes it. New sends nothing.
+// New returns a limiter for webdelivery.WithPurgeLimiter. Each client draws on its own customer's limit. The
+// caller keeps ownership of rdb and closes it. New sends nothing to Redis.
 func New(rdb redis.UniversalClient, opts ...Option) (*Limiter, error) {
 	v := reflect.ValueOf(rdb)
 	if err := check(rdb != nil && (v.Kind() != reflect.Pointer || !v.IsNil()), "New", "rdb is nil"); err != nil {
@@ -133,16 +133,16 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Limiter, error) {
 	return l, nil
 }
 
-// ForCustomer returns the limiter of one customer. webdelivery.NewClient calls it with the client's key. A program that
-// purges by other means calls it with a key of its own.
+// ForCustomer returns the limiter for one customer. webdelivery.NewClient calls it with the client's key. A program
+// that purges by other means calls it with a key of its own.
 func (l *Limiter) ForCustomer(key string) webdelivery.Limiter {
 	tag := l.prefix + ":{" + key + "}:" // the braces keep the keys on one node of a cluster
 	return &Limiter{settings: l.settings, rdb: l.rdb, keys: []string{tag + "1", tag + "2", tag + "turn"}, head: make(chan struct{}, 1)}
 }
 
-// Acquire blocks until a purge may be sent, and returns the permit for it. The request must begin before the permit
-// expires, in 10 s. If the next permit comes after the deadline of ctx, Acquire returns at once an error that matches
-// context.DeadlineExceeded. If Redis gives no answer for 3 s, it returns an [*UnavailableError].
+// Acquire blocks until a purge may be sent, and returns a permit for it. The request must begin before the permit
+// expires after 10 s. If no permit can be had before the deadline of ctx, Acquire immediately returns an error that
+// matches context.DeadlineExceeded. If Redis does not respond for 3 s, it returns an [*UnavailableError].
 func (l *Limiter) Acquire(ctx context.Context) (webdelivery.Permit, error) {
 	none := webdelivery.Permit{}
 	if err := check(l.keys != nil, "Limiter", "has no customer; pass it to webdelivery.WithPurgeLimiter, or call ForCustomer"); err != nil {
@@ -155,7 +155,7 @@ func (l *Limiter) Acquire(ctx context.Context) (webdelivery.Permit, error) {
 	case <-ctx.Done():
 		return none, l.gaveUp(ctx.Err())
 	}
-	if l.failed != nil && l.failed.at.After(began) { // while this caller queued
+	if l.failed != nil && l.failed.at.After(began) { // failed while this caller was queued
 		return none, l.failed
 	}
 	l.waiting.Store(&waiting{next: time.Now()})
@@ -167,7 +167,7 @@ func (l *Limiter) Acquire(ctx context.Context) (webdelivery.Permit, error) {
 			return l.permit(sent.Add(sendWithin), token), nil
 		case a == (answer{}):
 			return none, l.gaveUp(ctx.Err())
-		case a.down == nil: // the next question should reach Redis just when a slot is free
+		case a.down == nil: // the next attempt should reach Redis just when a slot becomes free
 			heard = time.Now()
 			a.wait += punctual + delay(time.Since(began)) - time.Since(sent)
 		case l.clients > 0:
@@ -182,17 +182,17 @@ func (l *Limiter) Acquire(ctx context.Context) (webdelivery.Permit, error) {
 	}
 }
 
-// hold is how long a slot stays taken after its purge has arrived.
+// hold returns how long a slot stays taken after its purge has arrived.
 func (l *Limiter) hold() time.Duration { return 2 * l.interval }
 
-// delay is how long a caller lets others go first: the less, the longer it has waited. So callers of all processes get
-// permits about in the order in which they came, without a queue in Redis.
+// delay returns how long a caller lets others go first. The delay shrinks as the caller waits, so callers of all
+// processes get permits roughly in order of arrival, without a queue in Redis.
 func delay(waited time.Duration) time.Duration {
 	left := 1 - math.Log1p(waited.Seconds())/math.Log1p(ageless.Seconds())
 	return time.Duration(max(0, left) * float64(shyness))
 }
 
-// sleep waits until the next question. If ctx ends, it returns an error, and at once if ctx will end before.
+// sleep waits for a.wait. It returns an error when ctx ends, or at once if the deadline of ctx comes first.
 func (l *Limiter) sleep(ctx context.Context, a answer) error {
 	l.waiting.Store(&waiting{time.Now().Add(a.wait), a.down})
 	if until, ends := ctx.Deadline(); ends && time.Until(until) < a.wait {
@@ -206,8 +206,8 @@ func (l *Limiter) sleep(ctx context.Context, a answer) error {
 	}
 }
 
-// Waiting returns why callers of this limiter have no permit yet, or nil if none waits. webdelivery.PurgeQueue adds it
-// to the error of a caller whose context ends.
+// Waiting returns why callers of this limiter have no permit yet, or nil if none is waiting. webdelivery.PurgeQueue
+// adds the text to the error of a caller whose context ends.
 func (l *Limiter) Waiting() error {
 	w := l.waiting.Load()
 	switch {
@@ -238,21 +238,22 @@ func (l *Limiter) unavailable(cause error) *UnavailableError {
 		addr = c.Options().Addrs
 	}
 	if errors.Is(cause, context.DeadlineExceeded) || errors.Is(cause, context.Canceled) {
-		cause = errors.New(cause.Error()) // the context of the question, not that of the caller
+		cause = errors.New(cause.Error()) // it is about the attempt's context, not the caller's
 	}
-	_, said := errors.AsType[redis.Error](cause)
-	what := map[bool]string{true: "refuses a command", false: "is unreachable"}[said]
+	_, replied := errors.AsType[redis.Error](cause)
+	what := map[bool]string{true: "refuses a command", false: "is unreachable"}[replied]
 	return &UnavailableError{fmt.Sprintf("redislimit: Redis at %v %s: %v", addr, what, cause), cause, time.Now()}
 }
 
-// answer is what Redis says to a question: a slot is taken, or when to ask again. It is zero if the context has ended.
+// answer is the result of asking Redis for a slot. The zero value means that the context has ended.
 type answer struct {
-	taken bool
-	wait  time.Duration
-	down  *UnavailableError // Redis did not answer
+	taken bool              // a slot was taken
+	wait  time.Duration     // otherwise, how long to wait before asking again
+	down  *UnavailableError // why there was no reply
 }
 
-// ask asks Redis for a slot. If ctx ends first, or if Redis may have given a slot without an answer, ask frees it again.
+// ask asks Redis for a slot. If ctx ends first, or if the reply that gave a slot may have been lost, ask frees the
+// slot.
 func (l *Limiter) ask(ctx context.Context, token string) answer {
 	answers := make(chan answer)
 	go func() {
@@ -263,7 +264,7 @@ func (l *Limiter) ask(ctx context.Context, token string) answer {
 		a := answer{wait: askAgain}
 		if err != nil {
 			a.down = l.unavailable(err)
-		} else { // if a purge arrives now, its slot is free after hold
+		} else { // even if a purge arrives just now, its slot is free after hold
 			a = answer{taken: ms[0] == 1, wait: max(min(time.Duration(ms[1])*time.Millisecond, l.hold()), time.Duration(ms[2])*time.Millisecond)}
 		}
 		select {
@@ -283,7 +284,8 @@ func (l *Limiter) ask(ctx context.Context, token string) answer {
 	}
 }
 
-// permit returns the permit of a token. Its Done waits for Redis, so that a program may exit after its last purge.
+// permit returns the permit for a token. Its Done waits for Redis, so that a program may exit right after its last
+// purge.
 func (l *Limiter) permit(expires time.Time, token string) webdelivery.Permit {
 	return webdelivery.Permit{Expires: expires, Done: func(ctx context.Context, arrived time.Time) {
 		known := make(chan struct{})
@@ -295,8 +297,8 @@ func (l *Limiter) permit(expires time.Time, token string) webdelivery.Permit {
 	}}
 }
 
-// end frees the slot of a token, hold after the arrival of its purge. A slot that Redis does not learn about is free when
-// its permit can no longer be in use.
+// end makes the slot of a token free hold after its purge arrived, or at once if arrived is zero. If Redis cannot be
+// told, the slot expires by itself once the permit can no longer be in use.
 func (l *Limiter) end(ctx context.Context, token string, arrived time.Time) {
 	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerWithin)
 	defer cancel()
@@ -312,8 +314,8 @@ func (l *Limiter) end(ctx context.Context, token string, arrived time.Time) {
 	}
 }
 
-// Wait acquires a permit and ends it at once, as if the purge had just arrived. It limits departures only; use
-// [Limiter.Acquire] to bound arrivals.
+// Wait acquires a permit and ends it at once, as if the purge had just arrived. It limits only when purges are sent;
+// use [Limiter.Acquire] to limit when they arrive.
 func (l *Limiter) Wait(ctx context.Context) error {
 	permit, err := l.Acquire(ctx)
 	if err == nil && permit.Done != nil {
@@ -322,8 +324,8 @@ func (l *Limiter) Wait(ctx context.Context) error {
 	return err
 }
 
-// Pause stops the permits of all processes for d, at most a minute. It never shortens an earlier pause. Without an
-// answer from Redis it returns an [*UnavailableError].
+// Pause withholds permits from all processes for d, up to a minute. It never shortens an earlier pause. If Redis does
+// not respond or refuses the command, Pause returns an [*UnavailableError].
 func (l *Limiter) Pause(ctx context.Context, d time.Duration) error {
 	if l.keys == nil || d < time.Millisecond {
 		return nil
@@ -336,10 +338,10 @@ func (l *Limiter) Pause(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// takeScript takes a free slot for a token. KEYS are the two slots and the turn. ARGV are the token, how long a taken
-// slot lives, how long the turn lasts, and how long a pause may, in ms. It returns whether it took a slot, how long both
-// are taken, and how long the turn lasts. There is one permit per turn. That spaces the slots evenly: otherwise two
-// purges would leave together, and none in the second after.
+// takeScript takes a free slot for a token. KEYS are the two slots and the turn. ARGV are the token and, in ms, the
+// lifetimes of a taken slot and of the turn, and the longest pause. It returns whether it took a slot, and in how many
+// ms a slot becomes free and the turn ends. One permit per turn spaces the slots evenly: otherwise two purges would
+// leave together, and none in the following second.
 var takeScript = redis.NewScript(`#!lua flags=allow-oom
 local function left(key, longest, instead)
   local ms = redis.call('PTTL', key)
@@ -354,14 +356,14 @@ redis.call('SET', KEYS[first == 0 and 1 or 2], ARGV[1], 'PX', ARGV[2])
 redis.call('SET', KEYS[3], '', 'PX', ARGV[3])
 return {1, 0, 0}`)
 
-// endScript lets the slots of a token live for some ms more. For 0 it frees them.
+// endScript makes the slots of a token expire in ARGV[2] ms; 0 frees them at once.
 var endScript = redis.NewScript(`#!lua flags=allow-oom
 for i = 1, 2 do
   if redis.call('GET', KEYS[i]) == ARGV[1] then redis.call('PEXPIRE', KEYS[i], ARGV[2]) end
 end
 return 0`)
 
-// pauseScript makes the turn last for some ms, unless it lasts longer.
+// pauseScript makes the turn last for ARGV[1] ms, unless it already lasts longer.
 var pauseScript = redis.NewScript(`#!lua flags=allow-oom
 if redis.call('PTTL', KEYS[3]) < tonumber(ARGV[1]) then redis.call('SET', KEYS[3], '', 'PX', ARGV[1]) end
 return 0`)

@@ -13,24 +13,25 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// call is a call of Purge that waits. The lock of the queue guards it until it has ended.
+// call is a Purge call that is waiting. The queue's lock guards it until it ends.
 type call struct {
 	number string
 	uris   []webdelivery.PurgeURI
 	ended  chan struct{}
-	left   bool // it has ended without a result of the fleet
+	left   bool // it ended without a result from the fleet
 	result result
 }
 
-// carry adds a call to Redis, and looks once per lease whether Redis still knows it. If not, twice in a row, Redis has
-// lost its data or the result, and the call is added again; or Redis does not answer, and the call fails.
+// carry adds a call to Redis, and checks once per lease that its entry is still there. If two checks in a row do not
+// find it, Redis has lost the entry or its result, and the call is added again. If Redis does not respond, the call
+// fails.
 func (q *Queue) carry(ctx context.Context, c *call, payload string) {
 	id, doubts := "", 2
 	for {
 		if doubts == 2 {
 			added, err := q.put(ctx, q.process+"/"+c.number, c.uris, payload)
 			if err != nil {
-				if ctx.Err() == nil { // otherwise the caller leaves, and knows why
+				if ctx.Err() == nil { // otherwise leave reports the error
 					q.end(c.number, result{err: err}, true)
 				}
 				return
@@ -56,8 +57,8 @@ func (q *Queue) carry(ctx context.Context, c *call, payload string) {
 	}
 }
 
-// put adds a call to the stream. It tries for up to a lease, because Redis may restart or fail over. Then Redis may
-// have the call twice, which does no harm.
+// put adds a call to the stream. It retries for up to a lease, because Redis may restart or fail over. A retry may add
+// the call twice, which does no harm.
 func (q *Queue) put(ctx context.Context, reply string, uris []webdelivery.PurgeURI, payload string) (id string, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -70,7 +71,7 @@ func (q *Queue) put(ctx context.Context, reply string, uris []webdelivery.PurgeU
 	}
 	for began := time.Now(); ; {
 		pipe := q.rdb.Pipeline()
-		if id, ok := strings.CutPrefix(reply, "/"); ok { // of Enqueue
+		if id, ok := strings.CutPrefix(reply, "/"); ok { // an Enqueue call
 			pipe.Set(ctx, q.resultOf(id), "", q.options.Keep)
 		}
 		add, length := pipe.XAdd(ctx, (&entry{reply: reply, payload: payload}).in(q.calls)), pipe.XLen(ctx, q.calls)
@@ -88,8 +89,8 @@ func (q *Queue) put(ctx context.Context, reply string, uris []webdelivery.PurgeU
 	}
 }
 
-// takeBack deletes an entry that nobody waits for, unless a process has read it: that one answers for it, or the one
-// that takes over if it dies. If it is read between the two commands, it is sent.
+// takeBack deletes an entry that nobody waits for, unless a process has already read it, which then settles it. If an
+// entry is read between the two commands, it is sent.
 func (q *Queue) takeBack(id string) {
 	ctx, cancel := context.WithTimeout(context.Background(), forAWord)
 	defer cancel()
@@ -99,7 +100,7 @@ func (q *Queue) takeBack(id string) {
 	}
 }
 
-// leave ends a call whose context has ended, and says what it was waiting for.
+// leave ends a call whose context has ended, with an error that says what it was waiting for.
 func (q *Queue) leave(c *call, cause error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -120,7 +121,7 @@ func (q *Queue) end(number string, r result, left bool) {
 	q.endLocked(number, r, left)
 }
 
-// endLocked ends a call. Only its first result counts. The lock is held.
+// endLocked ends a call. Only its first result counts. The caller holds the lock.
 func (q *Queue) endLocked(number string, r result, left bool) {
 	c := q.waiting[number]
 	if c == nil {
@@ -134,9 +135,8 @@ func (q *Queue) endLocked(number string, r result, left bool) {
 	delete(q.waiting, number)
 }
 
-// receive delivers the results that other processes have stored for this one. It reads the stream from its begin and
-// deletes what it has read: then a lost answer loses no result, and neither does a failover to a Redis with another
-// clock.
+// receive delivers the results that other processes have stored for this one. It always reads the stream from its start
+// and deletes what it has read, so that no result is lost with a reply, or in a failover to a Redis with another clock.
 func (q *Queue) receive() {
 	results := q.resultsOf(q.process)
 	for q.ctx.Err() == nil {

@@ -1,5 +1,5 @@
-// Package redisqueue is one purge queue for a whole fleet, through Redis 7 or Valkey. It gathers the purges of all
-// processes into few requests, as webdelivery.PurgeQueue does within one process:
+// Package redisqueue provides a purge queue that a whole fleet shares, through Redis 7 or Valkey. It combines the
+// purges of all processes into few requests, as webdelivery.PurgeQueue does within one process:
 //
 //	rdb := redis.NewUniversalClient(redislimit.ClientOptions("redis.example.com:6379"))
 //	limiter, err := redislimit.New(rdb)
@@ -19,30 +19,31 @@
 //
 // # ACL
 //
-// The user of Redis needs this, besides what package redislimit needs:
+// The Redis user needs these permissions, in addition to those that package redislimit lists:
 //
 //	~webdelivery:queue:* +hello +ping +get +set +pttl +pexpire
 //	+xadd +xlen +xrange +xread +xreadgroup +xgroup|create +xautoclaim +xclaim +xpending +xack +xdel
 //
-// A [redis.ClusterClient] also needs +command and +cluster|slots. Redis must not evict keys (maxmemory-policy noeviction).
+// A [redis.ClusterClient] also needs +command and +cluster|slots. Redis must not evict keys (maxmemory-policy
+// noeviction).
 //
 // # How it works
 //
-// Each call is an entry of a stream. A process with waiting callers waits 100 ms for others, acquires a permit from the
-// limiter of its client, takes everything that waits then, up to MaxURIs, and sends it in one request. It writes the
-// result of each call as soon as the URIs of that call are decided. If the service refuses URIs, only their callers fail.
-// While a process works, it renews its claim. If it dies, another process with a queue sends its calls again after
-// Options.Lease. Purging a URI twice does no harm.
+// Each call is stored as an entry in a Redis stream. A process with something to send waits 100 ms for more calls,
+// acquires a permit from its client's limiter, takes everything that is queued by then, up to MaxURIs, and sends it in
+// one request. It stores the result of each call as soon as that is known. If the service refuses URIs, only their
+// callers fail. A working process keeps renewing its claim on the calls it has taken. If it dies, another process of
+// the fleet sends them again after Options.Lease. Purging a URI twice does no harm.
 //
-// Only what the service says about the URIs is a result. If a process cannot purge, for example because of a wrong
-// password or a broken network, it rests for a while, and others try its calls. After three such tries the caller gets
-// the last error.
+// Only the service's verdict on the URIs counts as a result. If a process cannot purge, for example because of a wrong
+// password or a broken network, it pauses for a while, and others try its calls. After three such attempts the caller
+// gets the last error.
 //
 // # If Redis fails
 //
-// A call is added again and again for up to a lease, and a caller that waits gets an error that matches [ErrRedis] if
-// Redis does not answer for two leases. If Redis has lost its data, calls of Purge are added again within three leases;
-// URIs and results of Enqueue are lost. At its memory limit Redis takes no new calls, and those that are in it end first.
-// A program that must purge without Redis can do so when a purge matches [ErrRedis], with a webdelivery.PurgeQueue of a
-// client that has no limiter. The service then refuses what is too fast, and the client slows down.
+// Adding a call is retried for up to a lease. A waiting caller gets an error that matches [ErrRedis] if Redis does not
+// respond for two leases. If Redis has lost its data, Purge calls are added again within three leases; URIs and results
+// of Enqueue are lost. At its memory limit, Redis accepts no new calls until some of those it holds have ended. A
+// program that must be able to purge without Redis can react to [ErrRedis] with a webdelivery.PurgeQueue of a client
+// that has no limiter. The service then refuses purges that come too fast, and the client slows down.
 package redisqueue

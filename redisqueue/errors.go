@@ -10,27 +10,27 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// Sentinels for errors.Is.
+// Errors that callers can test for with errors.Is.
 var (
-	ErrFull      = errors.New("redisqueue: the queue is full")           // MaxPending calls are in Redis; nothing was added
-	ErrPending   = errors.New("redisqueue: the purge has not ended")     // a call of Enqueue; ask again later
-	ErrUnknownID = errors.New("redisqueue: Redis does not know this id") // its result has expired, or Redis has lost its data
+	ErrFull      = errors.New("redisqueue: the queue is full")           // Redis holds MaxPending calls; nothing was added
+	ErrPending   = errors.New("redisqueue: the purge has not ended")     // the Enqueue call has no result yet
+	ErrUnknownID = errors.New("redisqueue: Redis does not know this id") // the result has expired, or Redis lost its data
 	ErrRedis     = errors.New("redisqueue: Redis does not work")         // it is down, slow or full, or refuses a command
 )
 
-// RemoteError is the error of a request that another process sent, or that [Queue.Result] reports. It unwraps to
-// Response, Transaction and webdelivery.ErrRefusedTogether, as far as the original error did.
+// RemoteError describes the error of a request that another process sent, or that [Queue.Result] reports. It wraps
+// Response, Transaction and webdelivery.ErrRefusedTogether if the original error did.
 type RemoteError struct {
-	Message         string                        // text of the original error, up to 4 KiB
+	Message         string                        // text of the original error, at most 4 KiB
 	Response        *webdelivery.Error            // the rejected request, without header and body; nil if there is none
-	Transaction     *webdelivery.TransactionError // the transaction that ended badly; nil if there is none
-	RefusedTogether bool                          // the service has refused the URIs only together with others
+	Transaction     *webdelivery.TransactionError // the failed transaction; nil if there is none
+	RefusedTogether bool                          // the service refused the URIs only together with others
 }
 
 // Error returns Message.
 func (e *RemoteError) Error() string { return e.Message }
 
-// Unwrap returns what the original error was about.
+// Unwrap returns the causes that the original error wrapped.
 func (e *RemoteError) Unwrap() (causes []error) {
 	if e.Response != nil {
 		causes = append(causes, e.Response)
@@ -48,7 +48,7 @@ func failed(uris []webdelivery.PurgeURI, cause error, outcome webdelivery.Outcom
 	return &webdelivery.QueueError{URIs: slices.Clone(uris), Err: cause, Outcome: outcome}
 }
 
-// redisError does not match the error of a context, because that of the caller has not ended.
+// redisError does not wrap err, which may be a context error although the caller's context has not ended.
 func redisError(err error) error { return fmt.Errorf("%w: %v", ErrRedis, err) } //nolint:errorlint // see above
 
 // result is what Purge returns for a call.
@@ -57,9 +57,9 @@ type result struct {
 	err     error // nil, or a *webdelivery.QueueError
 }
 
-// message is a result in Redis. Every release reads what older ones have written.
+// message is a result as stored in Redis. Every release must read what older ones have written.
 type message struct {
-	Call    string                    `json:"c,omitempty"` // number of the call in its process
+	Call    string                    `json:"c,omitempty"` // number of the call within its process
 	Receipt *webdelivery.PurgeReceipt `json:"r,omitempty"`
 	Failed  []webdelivery.PurgeURI    `json:"f,omitempty"`
 	Outcome webdelivery.Outcome       `json:"o,omitempty"`
@@ -84,10 +84,10 @@ func (r result) encode(call string) string {
 	return string(text)
 }
 
-// decode reads a message: the number of the call, and its result.
+// decode returns the number of the call and the result in a message.
 func decode(text string) (number string, r result) {
 	var m message
-	switch err := json.Unmarshal([]byte(text), &m); { //nolint:musttag // the names of exported fields stay
+	switch err := json.Unmarshal([]byte(text), &m); { //nolint:musttag // the names of exported fields do not change
 	case err != nil || m.Error == nil && m.Receipt == nil:
 		return m.Call, result{err: failed(nil, errors.New("redisqueue: unreadable result in Redis"), webdelivery.OutcomeUnknown)}
 	case m.Error == nil:

@@ -12,19 +12,23 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// Options are the options of a queue. A zero field means its default. Processes whose Prefix, Action or Wait differ have
-// different queues, which share only the permits.
+// Options configures a [Queue]. A zero field selects its default. Processes with a different Prefix, Action or Wait
+// have separate queues, which share only the permits.
 type Options struct {
-	Prefix string                  // first part of the keys; default "webdelivery:queue"
+	Prefix string                  // prefix of all keys in Redis; default "webdelivery:queue"
 	Action webdelivery.PurgeAction // action of all purges; default ActionPurge
-	Wait   bool                    // if true, a purge ends when its transaction has ended, not when the service has accepted it
+	Wait   bool                    // whether purges wait for their transactions to end, not only to be accepted
 
-	MaxURIs      int // most URIs per request, and per call; default 10,000
-	MaxBodyBytes int // most bytes per request, and per call; default 4 MiB. A single URI may be longer
-	MaxPending   int // most calls of the fleet in Redis, about; then Purge and Enqueue return [ErrFull]; default 1,000,000
+	MaxURIs      int // maximum number of URIs per request and per call; default 10,000
+	MaxBodyBytes int // maximum bytes of URIs per request and per call; default 4 MiB. A single URI may be longer
+	MaxPending   int // approximate maximum number of calls in Redis; above it, calls get [ErrFull]; default 1,000,000
 
-	Lease time.Duration // silence of a process before others send what it took, and of Redis before callers fail; default 10 s, at least 1 s
-	Keep  time.Duration // how long Redis keeps results of Enqueue, and a queue that nobody uses; default 1 h, at least 1 min
+	// Lease is how long a process may be silent before others send its calls, and Redis before callers fail. From 1 s to
+	// 1 h; default 10 s.
+	Lease time.Duration
+	// Keep is how long Redis keeps results of Enqueue and an unused queue, at least 6 leases. From 1 min to 30 days;
+	// default 1 h.
+	Keep time.Duration
 }
 
 // withDefaults returns the options with their defaults, or a *webdelivery.ValidationError.

@@ -18,32 +18,32 @@ import (
 )
 
 const (
-	again     = 100 * time.Millisecond // before a command is tried again
-	forAWord  = 3 * time.Second        // time for a command that is not worth a second try
-	readFor   = 2 * time.Second        // one blocking read
-	group     = "fleet"                // one consumer for all processes: those of dead ones would pile up
-	atFirst   = 64                     // calls in the first answer, which shows how large they are
-	atOnce    = 1000                   // most entries per command or transaction
-	linger    = 100 * time.Millisecond // for the calls of other processes that react to the same change
-	spacing   = 500 * time.Millisecond // between the waits of the fleet for a permit
-	turnFor   = 2 * time.Second        // after which another process may wait for a permit as well
-	mostTries = 3                      // processes that may fail to purge a call
+	again     = 100 * time.Millisecond // before a command is retried
+	forAWord  = 3 * time.Second        // timeout of a command that is not retried
+	readFor   = 2 * time.Second        // how long one read blocks
+	group     = "fleet"                // one consumer for all processes: consumers of dead processes would pile up
+	atFirst   = 64                     // calls in the first reply, which shows how large they are
+	atOnce    = 1000                   // maximum entries per command or transaction
+	linger    = 100 * time.Millisecond // time for calls of other processes that react to the same change
+	spacing   = 500 * time.Millisecond // between two requests of the fleet for a permit
+	turnFor   = 2 * time.Second        // after which another process may also request a permit
+	mostTries = 3                      // how many processes may fail to purge a call
 	finishFor = time.Minute            // how long a process tries to store results
 )
 
-// Queue gathers the purges of all processes of a fleet into few requests. Create it with [New], and close it at the
-// end. It is safe for concurrent use.
+// Queue combines the purges of all processes of a fleet into few requests. Create it with [New], and close it when
+// done. It is safe for concurrent use.
 type Queue struct {
 	options Options
 	rdb     redis.UniversalClient
 	local   *webdelivery.PurgeQueue // sends the requests of this process
-	keys    string                  // the beginning of all keys
+	keys    string                  // prefix of all keys
 	calls   string                  // key of the stream of calls
-	process string                  // random, in the key of its results
-	length  atomic.Int64            // calls in Redis when one was last added
-	limiter webdelivery.Limiter     // of the client
+	process string                  // random name of this process, part of the key of its results
+	length  atomic.Int64            // of the stream, when a call was last added
+	limiter webdelivery.Limiter     // the client's
 
-	ctx    context.Context //nolint:containedctx // ends when a Close ends
+	ctx    context.Context //nolint:containedctx // ends when the first Close finishes waiting
 	cancel context.CancelFunc
 	all    sync.WaitGroup
 	work   chan struct{} // there may be something to send
@@ -51,21 +51,21 @@ type Queue struct {
 	mu      sync.Mutex
 	closed  bool
 	waiting map[string]*call
-	held    map[string]struct{} // ids of the entries that this process has taken
-	backlog []entry             // those of them that did not fit into their request
-	rest    time.Time           // until then this process takes nothing, because it could not purge
-	trouble error               // why there is no permit or no answer of Redis; nil if all is well
+	held    map[string]struct{} // IDs of the entries that this process has taken
+	backlog []entry             // taken entries that did not fit into a request
+	rest    time.Time           // this process takes nothing before this time, because it could not purge
+	trouble error               // why there is no permit or no reply from Redis; nil if all is well
 }
 
-// New returns a queue of this process. The processes with the same Redis, options, base URL and customer are a fleet.
-// client needs a limiter that the fleet shares, see package redislimit. The caller still owns rdb and client, and
-// closes rdb after the queue. If an argument is invalid, New returns a [*webdelivery.ValidationError].
+// New returns a queue for this process. Processes with the same Redis, options, base URL and customer form a fleet. The
+// client needs a limiter that the fleet shares; see package redislimit. The caller keeps ownership of rdb and client,
+// and closes rdb after the queue. If an argument is invalid, New returns a [*webdelivery.ValidationError].
 func New(rdb redis.UniversalClient, client *webdelivery.Client, options Options) (*Queue, error) {
 	o, err := options.withDefaults(rdb, client)
 	if err != nil {
 		return nil, err
 	}
-	keys := fmt.Sprintf("%s:{%s:%s:%t}:", o.Prefix, client.URL(), o.Action, o.Wait) // the braces keep all on one node of a cluster
+	keys := fmt.Sprintf("%s:{%s:%s:%t}:", o.Prefix, client.URL(), o.Action, o.Wait) // the braces keep the keys on one cluster node
 	q := &Queue{
 		options: o, rdb: rdb, limiter: client.PurgeLimiter(), keys: keys, calls: keys + "calls", process: rand.Text()[:16],
 		work: make(chan struct{}, 1), waiting: map[string]*call{}, held: map[string]struct{}{},
@@ -83,16 +83,18 @@ func New(rdb redis.UniversalClient, client *webdelivery.Client, options Options)
 func (q *Queue) resultsOf(process string) string { return q.keys + "to:" + process }
 func (q *Queue) resultOf(id string) string       { return q.keys + "result:" + id }
 
-// Purge adds URIs, at least one, to the queue of the fleet. It returns when the service has accepted the request that
-// carries them, or with Wait when its transaction has ended. Any process of the fleet may send it.
+// Purge adds one or more URIs to the fleet's queue and waits for the result. It returns when the service has accepted
+// the request with the URIs or, with Options.Wait, when the transaction has ended. Any process of the fleet may send
+// them.
 //
 // The error is a [*webdelivery.ValidationError] if the URIs are invalid or too many for one request, and otherwise a
-// [*webdelivery.QueueError]: with a [*RemoteError] if another process has sent the request, [ErrRedis] if Redis does not
-// work, [ErrFull] if MaxPending calls are in it. If some of the URIs were accepted, it comes with a receipt. The outcome
-// is not applied only if nothing was added to the queue, or if the service has refused each of the URIs by itself.
+// [*webdelivery.QueueError]. That wraps a [*RemoteError] if another process sent the request, [ErrRedis] if Redis does
+// not work, and [ErrFull] if the queue is full. If only some of the URIs were accepted, Purge returns both a receipt
+// and an error. The outcome is OutcomeNotApplied only if nothing was added to the queue, or if the service refused each
+// of the URIs by itself.
 //
-// If the context ends first, URIs that no process has read leave the queue. The outcome is unknown all the same, and
-// the text of the error says what the call was waiting for.
+// If the context ends first, URIs that no process has taken yet are removed from the queue. The outcome is unknown even
+// so, and the error says what the call was waiting for.
 func (q *Queue) Purge(ctx context.Context, uris ...webdelivery.PurgeURI) (*webdelivery.PurgeReceipt, error) {
 	payload, err := q.payload(uris)
 	if err != nil {
@@ -105,7 +107,7 @@ func (q *Queue) Purge(ctx context.Context, uris ...webdelivery.PurgeURI) (*webde
 	}
 	c := &call{number: rand.Text()[:12], uris: slices.Clone(uris), ended: make(chan struct{})}
 	q.waiting[c.number] = c
-	q.all.Go(func() { q.carry(ctx, c, payload) }) // so the caller can leave at any time
+	q.all.Go(func() { q.carry(ctx, c, payload) }) // in a goroutine, so that the caller can leave at any time
 	q.mu.Unlock()
 	select {
 	case <-c.ended:
@@ -115,8 +117,8 @@ func (q *Queue) Purge(ctx context.Context, uris ...webdelivery.PurgeURI) (*webde
 	return c.result.receipt, c.result.err
 }
 
-// Enqueue adds URIs like Purge, and returns when Redis has them. The id is for [Queue.Result]. If this process ends,
-// the others purge the URIs, as long as there is one with a queue.
+// Enqueue adds URIs like Purge, but returns as soon as Redis has stored them. Pass the ID to [Queue.Result]. If this
+// process ends, any other process of the fleet purges the URIs.
 func (q *Queue) Enqueue(ctx context.Context, uris ...webdelivery.PurgeURI) (id string, err error) {
 	payload, err := q.payload(uris)
 	if err != nil {
@@ -125,7 +127,7 @@ func (q *Queue) Enqueue(ctx context.Context, uris ...webdelivery.PurgeURI) (id s
 	if q.ctx.Err() != nil {
 		return "", failed(uris, webdelivery.ErrQueueClosed, webdelivery.OutcomeNotApplied)
 	}
-	id = rand.Text() // that of the stream would change if the call is added twice
+	id = rand.Text() // the ID in the stream changes if the call is added twice
 	if _, err = q.put(ctx, "/"+id, uris, payload); err != nil {
 		return "", err
 	}
@@ -133,9 +135,9 @@ func (q *Queue) Enqueue(ctx context.Context, uris ...webdelivery.PurgeURI) (id s
 	return id, nil
 }
 
-// Result returns the result of a call of Enqueue, as Purge would have returned it, from any process of the fleet. It
-// does not wait: it returns [ErrPending] or [ErrUnknownID] if there is no result, and an error that matches [ErrRedis]
-// if Redis does not work.
+// Result returns the result of an Enqueue call, as Purge would have returned it. Any process of the fleet can call it.
+// It does not wait: it returns [ErrPending] if there is no result yet, [ErrUnknownID] if Redis does not know the ID,
+// and an error that matches [ErrRedis] if Redis does not work.
 func (q *Queue) Result(ctx context.Context, id string) (*webdelivery.PurgeReceipt, error) {
 	switch text, err := q.rdb.Get(ctx, q.resultOf(id)).Result(); {
 	case errors.Is(err, redis.Nil):
@@ -150,7 +152,7 @@ func (q *Queue) Result(ctx context.Context, id string) (*webdelivery.PurgeReceip
 	}
 }
 
-// payload returns the URIs as they are stored in Redis.
+// payload validates the URIs and returns them as they are stored in Redis.
 func (q *Queue) payload(uris []webdelivery.PurgeURI) (string, error) {
 	if err := (webdelivery.PurgeRequest{Action: q.options.Action, URIs: uris}).Validate(); err != nil {
 		return "", err
@@ -164,7 +166,8 @@ func (q *Queue) payload(uris []webdelivery.PurgeURI) (string, error) {
 	return string(payload), err
 }
 
-// Stats returns how many calls of the fleet are in Redis, in Pending, and the age of the oldest; other fields are 0.
+// Stats returns the number of the fleet's calls in Redis, as Pending, and the age of the oldest one. Other fields are
+// 0.
 func (q *Queue) Stats(ctx context.Context) (webdelivery.QueueStats, error) {
 	pipe := q.rdb.Pipeline()
 	pending, first := pipe.XLen(ctx, q.calls), pipe.XRangeN(ctx, q.calls, "-", "+", 1)
@@ -180,9 +183,9 @@ func (q *Queue) Stats(ctx context.Context) (webdelivery.QueueStats, error) {
 	return s, nil
 }
 
-// Close refuses new calls, and waits until the calls of Purge of this process and its requests have ended. If ctx ends
-// first, Close returns its error, the callers get webdelivery.ErrQueueClosed, and the others send what this process has
-// taken. One goroutine, which reads from Redis, may outlive Close by 2 s, or until rdb is closed.
+// Close refuses new calls, and waits for this process's Purge calls and requests to end. If ctx ends first, Close
+// returns its error, the callers get webdelivery.ErrQueueClosed, and other processes send what this one has taken. A
+// goroutine that reads from Redis may outlive Close by up to 2 s, or until rdb is closed.
 func (q *Queue) Close(ctx context.Context) (err error) {
 	for busy := true; busy && err == nil; sleep(ctx, again/5) {
 		q.mu.Lock()
@@ -201,7 +204,7 @@ func (q *Queue) Close(ctx context.Context) (err error) {
 	return err
 }
 
-// note records why callers wait.
+// note records why callers are waiting.
 func (q *Queue) note(trouble error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

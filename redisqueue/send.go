@@ -27,9 +27,9 @@ func (q *Queue) send() {
 	}
 }
 
-// turn waits until this process may ask for a permit. One process at a time does, once per spacing, so that each request
-// takes what came meanwhile, and a process that searches for refused URIs gets every other permit. It returns false if
-// there is nothing to send: a permit for nothing would keep others waiting.
+// turn waits until this process may request a permit. Only one process at a time may, once per spacing, so that each
+// request takes what has come meanwhile, and a process that searches for refused URIs gets every other permit. It
+// returns false if there is nothing to send, because an unused permit would keep others waiting.
 func (q *Queue) turn() bool {
 	for q.ctx.Err() == nil {
 		q.mu.Lock()
@@ -40,7 +40,7 @@ func (q *Queue) turn() bool {
 		}
 		pipe := q.rdb.Pipeline()
 		mine, life := pipe.SetNX(q.ctx, q.keys+"turn", q.process, turnFor), pipe.PTTL(q.ctx, q.keys+"turn")
-		if _, err := pipe.Exec(q.ctx); err != nil || mine.Val() { // at the memory limit, the permits alone must do
+		if _, err := pipe.Exec(q.ctx); err != nil || mine.Val() { // a full Redis refuses the key: permits alone must do
 			return q.ctx.Err() == nil
 		}
 		sleep(q.ctx, min(max(0, life.Val()), spacing/3)+time.Duration(mathrand.Int64N(int64(again/5)))) //nolint:gosec // it spreads processes
@@ -48,8 +48,8 @@ func (q *Queue) turn() bool {
 	return false
 }
 
-// ready reports whether there is an entry that no process has read, or whose process is silent. It also keeps the
-// stream alive. Without an answer it reports false; tend asks again.
+// ready reports whether there is an entry that no process has read, or whose process has been silent for a lease. It
+// also renews the lifetime of the stream. If Redis does not respond, ready returns false, and tend tries again.
 func (q *Queue) ready() bool {
 	pipe := q.rdb.Pipeline()
 	all, taken := pipe.XLen(q.ctx, q.calls), pipe.XPending(q.ctx, q.calls, group)
@@ -76,7 +76,7 @@ func (q *Queue) ready() bool {
 
 func isNoGroup(err error) bool { return err != nil && strings.HasPrefix(err.Error(), "NOGROUP") }
 
-// request waits for a permit, and sends what waits then. It returns when that is taken from Redis.
+// request waits for a permit, and sends what is queued by then. It returns once the entries are taken from Redis.
 func (q *Queue) request() {
 	began, taken := time.Now(), make(chan struct{})
 	begun := sync.OnceFunc(func() { close(taken) })
@@ -88,7 +88,7 @@ func (q *Queue) request() {
 		defer close(ended)
 		take := func(context.Context) (calls [][]webdelivery.PurgeURI, err error) {
 			defer begun()
-			entries, err = q.take() //nolint:contextcheck // what is taken is settled, even if the request is over
+			entries, err = q.take() //nolint:contextcheck // what is taken is settled, even if the request has ended
 			for _, e := range entries {
 				calls = append(calls, e.uris)
 			}
@@ -98,7 +98,7 @@ func (q *Queue) request() {
 		if err == nil || q.ctx.Err() != nil {
 			return
 		}
-		if errors.As(err, new(*webdelivery.Error)) { // the service refuses this process: that is a try of what waits
+		if errors.As(err, new(*webdelivery.Error)) { // the service refuses this process, which counts as a try
 			_, _ = take(q.ctx)
 			for _, e := range entries {
 				ended <- decided{e, result{err: failed(e.uris, err, webdelivery.OutcomeUnknown)}}
@@ -108,7 +108,7 @@ func (q *Queue) request() {
 		sleep(q.ctx, spacing)
 	})
 	<-taken
-	if took := time.Since(began); took < turnFor { // otherwise it may be the turn of another process
+	if took := time.Since(began); took < turnFor { // otherwise the key may belong to another process
 		q.rdb.PExpire(q.ctx, q.keys+"turn", max(time.Millisecond, spacing-took))
 	}
 }

@@ -12,15 +12,15 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// decided is the result of an entry. If it has none, another process tries it.
+// decided is an entry with its result. If the result is zero, another process tries the entry.
 type decided struct {
 	entry
 
 	result result
 }
 
-// settle handles the results of a request as they come. If the service has not decided about some URIs, this process
-// cannot purge for now.
+// settle handles the results of a request as they arrive. If the service has not decided about some URIs, this process
+// pauses.
 func (q *Queue) settle(ended <-chan decided) {
 	for first := range ended {
 		some := []decided{first}
@@ -28,7 +28,7 @@ func (q *Queue) settle(ended <-chan decided) {
 			some = append(some, <-ended)
 		}
 		for i := range some {
-			if unable := some[i].judge(); unable != nil { // others look for work meanwhile
+			if unable := some[i].judge(); unable != nil { // other processes go on
 				q.mu.Lock()
 				q.trouble, q.rest = unable, time.Now().Add(q.options.Lease/2)
 				q.mu.Unlock()
@@ -38,7 +38,8 @@ func (q *Queue) settle(ended <-chan decided) {
 	}
 }
 
-// judge returns the error of an entry whose URIs the service has not decided about. Up to mostTries processes try it.
+// judge returns the error of an entry if it is not the service's verdict on the URIs. Up to mostTries processes try
+// such an entry.
 func (d *decided) judge() error {
 	failure, ok := errors.AsType[*webdelivery.QueueError](d.result.err)
 	if !ok {
@@ -46,7 +47,7 @@ func (d *decided) judge() error {
 	}
 	verdict := isVerdict(failure.Err)
 	if !verdict || errors.Is(failure.Err, webdelivery.ErrRefusedTogether) {
-		failure.Outcome = webdelivery.OutcomeUnknown // a process that died may have sent them with success
+		failure.Outcome = webdelivery.OutcomeUnknown // a process that died may have purged them
 	}
 	if verdict {
 		return nil
@@ -57,18 +58,18 @@ func (d *decided) judge() error {
 	return failure.Err
 }
 
-// isVerdict reports whether an error is the service's word about URIs: it has refused them, or their transaction ended
-// badly. Anything else, such as a 401 or a lost connection, is the trouble of this process.
+// isVerdict reports whether an error is the service's verdict on URIs: it refused them, or their transaction failed.
+// Anything else, such as a 401 or a lost connection, is a problem of this process.
 func isVerdict(err error) bool {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { // each cause of a QueueError counts
+	if joined, ok := err.(interface{ Unwrap() []error }); ok { // every cause of a QueueError must be a verdict
 		return !slices.ContainsFunc(joined.Unwrap(), func(e error) bool { return !isVerdict(e) })
 	}
 	return errors.Is(err, webdelivery.ErrBadRequest) || errors.Is(err, webdelivery.ErrRefusedTogether) ||
 		errors.As(err, new(*webdelivery.TransactionError))
 }
 
-// store writes results and deletes their entries. While Redis is at its memory limit, only the deletion succeeds, which makes
-// room for the results. Writing a result twice does no harm.
+// store writes results and deletes their entries. At the memory limit of Redis only the deletion succeeds, which makes
+// room for the results of the next attempt. Writing a result twice does no harm.
 func (q *Queue) store(some []decided) {
 	ids := make([]string, len(some))
 	for i, d := range some {
@@ -98,7 +99,7 @@ func (q *Queue) store(some []decided) {
 	}
 }
 
-// write adds results for other processes to a pipeline, and entries that another process may try as new ones.
+// write adds results for other processes to a pipeline. It adds entries that another process is to try as new ones.
 func (q *Queue) write(ctx context.Context, pipe redis.Pipeliner, some []decided) {
 	streams := map[string]bool{}
 	for _, d := range some {

@@ -17,8 +17,8 @@ import (
 
 // entry is a call in the stream.
 type entry struct {
-	id, reply, payload string // the reply is process/number for Purge, and /id for Enqueue
-	tries              int    // processes that could not purge it
+	id, reply, payload string // the stream's ID; process/number for Purge or /id for Enqueue; the URIs in JSON
+	tries              int    // how many processes could not purge it
 	uris               []webdelivery.PurgeURI
 }
 
@@ -34,7 +34,7 @@ func (e *entry) read(m redis.XMessage, action webdelivery.PurgeAction) bool {
 	return json.Unmarshal([]byte(e.payload), &e.uris) == nil && webdelivery.PurgeRequest{Action: action, URIs: e.uris}.Validate() == nil
 }
 
-// take returns the entries of a request when its permit has come.
+// take returns the entries for a request that has its permit.
 func (q *Queue) take() (taken []entry, err error) {
 	q.mu.Lock()
 	q.trouble = nil
@@ -59,7 +59,7 @@ func (q *Queue) take() (taken []entry, err error) {
 	return nil, err
 }
 
-// fit returns how many entries fit into a request.
+// fit returns how many of the first entries fit into a request, at least one.
 func (q *Queue) fit(found []entry) (fit int) {
 	uris, bytes := 0, 0
 	for i, e := range found {
@@ -71,18 +71,18 @@ func (q *Queue) fit(found []entry) (fit int) {
 	return fit
 }
 
-// fetch takes up to count entries of silent processes, and as many that no process has read. Until they are stored, they
-// are those of this process.
+// fetch takes up to count entries of silent processes, and up to count that no process has read. They are held by this
+// process until their results are stored.
 func (q *Queue) fetch(ctx context.Context, count int) (found []entry, err error) {
 	pipe := q.rdb.Pipeline()
 	silent := pipe.XAutoClaim(ctx, &redis.XAutoClaimArgs{
 		Stream: q.calls, Group: group, Consumer: group, MinIdle: q.options.Lease, Start: "0", Count: int64(count),
 	})
 	unread := pipe.XReadGroup(ctx, &redis.XReadGroupArgs{
-		Group: group, Consumer: group, Streams: []string{q.calls, ">"}, Count: int64(count), Block: -1, // 0 would wait for ever
+		Group: group, Consumer: group, Streams: []string{q.calls, ">"}, Count: int64(count), Block: -1, // 0 would block forever
 	})
 	_, err = pipe.Exec(ctx)
-	if isNoGroup(err) { // it is a new queue, or Redis has lost its data
+	if isNoGroup(err) { // the queue is new, or Redis has lost its data
 		if err = q.rdb.XGroupCreateMkStream(ctx, q.calls, group, "0").Err(); err == nil || strings.HasPrefix(err.Error(), "BUSYGROUP") {
 			return q.fetch(ctx, count)
 		}
@@ -98,7 +98,7 @@ func (q *Queue) fetch(ctx context.Context, count int) (found []entry, err error)
 	defer q.mu.Unlock()
 	for _, m := range messages {
 		if _, mine := q.held[m.ID]; mine {
-			continue // this process was silent itself, and has claimed its own entry
+			continue // this process was silent for a lease, and has claimed its own entry
 		}
 		q.held[m.ID] = struct{}{}
 		var e entry
@@ -112,7 +112,7 @@ func (q *Queue) fetch(ctx context.Context, count int) (found []entry, err error)
 	return found, nil
 }
 
-// tend tells the others that this process works on what it has taken, and looks for calls that nobody sends.
+// tend renews the claim on what this process has taken, and looks for calls that no process sends.
 func (q *Queue) tend() {
 	for sleep(q.ctx, q.options.Lease/3); q.ctx.Err() == nil; sleep(q.ctx, q.options.Lease/3) {
 		q.mu.Lock()

@@ -8,8 +8,8 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// TaskSpec describes a task that begins now. The zero value is a task that has already succeeded. (Service document,
-// [section 2.1].)
+// TaskSpec describes a task that begins when it is added. The zero value is a task that has already succeeded. (Service
+// document, [section 2.1].)
 //
 // [section 2.1]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#21-task
 type TaskSpec struct {
@@ -18,7 +18,7 @@ type TaskSpec struct {
 	Status     string                // status at all times; "" means IN_PROGRESS, then COMPLETE or FAILED
 	Duration   time.Duration         // time until the end, by Server.Clock; 0 means already ended, negative means never
 	Error      *TaskError            // the failure that the task ends with; nil means that it succeeds
-	User       webdelivery.Reference // user, who initiated the task; the zero value omits the member
+	User       webdelivery.Reference // user who initiated the task; the zero value omits the member
 	Target     webdelivery.Reference // target; the zero value omits the member
 	ForeignURI string                // replaces the task's own address in uri; "" keeps it
 }
@@ -43,7 +43,7 @@ func (t TaskSpec) spec() testserver.TaskSpec {
 	}
 }
 
-// NetworkListSpec describes a network list that is created now. The zero value is an empty list of type IP. (Service
+// NetworkListSpec describes a network list to be created. The zero value is an empty list of type IP. (Service
 // document, [section 2.6].)
 //
 // [section 2.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#26-network-list
@@ -74,8 +74,8 @@ func (l NetworkListSpec) spec() testserver.NetworkListSpec {
 	}
 }
 
-// ChangeEntries changes a list as another user of the service would. It first removes and then adds entries, takes effect
-// at once and creates no task. ChangeEntries panics if the list does not exist or would exceed 50,000 entries.
+// ChangeEntries changes a list as another user of the service might. It first removes and then adds entries, takes
+// effect at once and creates no task. It panics if the list does not exist or would exceed 50,000 entries.
 func (s *Server) ChangeEntries(id string, add, remove []string) {
 	s.fake.ChangeEntries(id, add, remove)
 }
@@ -84,9 +84,9 @@ func (s *Server) ChangeEntries(id string, add, remove []string) {
 // does not exist, Entries returns nil.
 func (s *Server) Entries(id string) []string { return s.fake.Entries(id) }
 
-// Event is one security event record. A field with its zero value is absent, and null in a row. A text that is not UTF-8
-// appears in rows unchanged, as an attacker may have sent it. The exception is half of a surrogate pair encoded in three
-// bytes, such as "\xed\xa0\x80": it appears as an escape, here \ud800. (Service document, [section 2.5].)
+// Event is a security event record. A field with its zero value is absent, and null in a row. Invalid UTF-8, as an
+// attacker may send it, appears in rows unchanged. The exception is half of a surrogate pair encoded in three bytes,
+// such as "\xed\xa0\x80", which appears as an escape, here \ud800. (Service document, [section 2.5].)
 //
 // [section 2.5]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#25-dimensions-and-metrics
 type Event struct {
@@ -108,8 +108,8 @@ type Event struct {
 }
 
 // Values of event_type. The service document shows only CUSTOM; the fake defines the others. The value decides which
-// statistics families an event belongs to. "Rate Limit", the word of some portals, counts as traffic shaping too: for
-// addresses and for countries.
+// statistics families an event belongs to. "Rate Limit", as some portals call it, also counts as traffic shaping, both
+// by address and by country.
 const (
 	EventTypeRequest          = "REQUEST"            // no rule applied; only in request trends, not a security event
 	EventTypeWAF              = "WAF"                // a WAF rule applied
@@ -120,8 +120,8 @@ const (
 	EventTypeRateLimitCountry = "RATE_LIMIT_COUNTRY" // traffic shaping: too many requests from a country
 )
 
-// AddEvents adds security events to those of [WithEvents]. An event with a time in the future appears when [Server.Clock]
-// reaches that time.
+// AddEvents adds security events to those of [WithEvents]. An event with a time in the future appears when
+// [Server.Clock] reaches that time.
 func (s *Server) AddEvents(events ...Event) {
 	all := make([]testserver.Event, len(events))
 	for i, e := range events {
@@ -130,23 +130,23 @@ func (s *Server) AddEvents(events ...Event) {
 	s.fake.AddEvents(all...)
 }
 
-// EventCount returns the number of raw events with start <= time < end. A query of that range without a filter reports
-// the same number in total_results.
+// EventCount returns the number of raw events with start <= time < end. An unfiltered query of that range reports the
+// same number in total_results.
 func (s *Server) EventCount(start, end time.Time) int { return s.fake.EventCount(start, end) }
 
-// FailTransactions sets how the transactions of the next n accepted purges end: transaction_status,
-// transaction_status_description and code. A code of 0 means 200. The SDK treats "FAILED" as a failure; open point 9 in
-// docs/open-points.md lists the other such statuses.
+// FailTransactions sets how the transactions of the next n accepted purges end. The arguments are the members
+// transaction_status, transaction_status_description and code; a code of 0 means 200. The SDK treats "FAILED" as a
+// failure; open point 9 in docs/open-points.md lists the other such statuses.
 func (s *Server) FailTransactions(n int, status, description string, code int) {
 	s.fake.FailTransactions(n, status, description, code)
 }
 
-// FailDeploys makes the tasks of the next n changes of network lists fail. The entries have changed all the same, because
-// the service document ties them to no task.
+// FailDeploys makes the tasks of the next n changes of network lists fail. The entries change all the same, because the
+// service document does not tie them to a task.
 func (s *Server) FailDeploys(n int, failure TaskError) {
 	s.fake.FailDeploys(n, testserver.TaskError(failure))
 }
 
-// ExpireSessions ends all current sessions. A request that uses one of them is rejected with 401. Purges and transactions
-// reject it with 403; [Dialect].TransactionDenied changes that status for transactions.
+// ExpireSessions ends all current sessions. A request that uses one of them is rejected with 401. Purges and
+// transactions reject it with 403; [Dialect].TransactionDenied changes that status for transactions.
 func (s *Server) ExpireSessions() { s.fake.ExpireSessions() }

@@ -2,32 +2,31 @@ package webdeliverytest
 
 import "github.com/webdelivery/webdelivery-go/internal/testserver"
 
-// Dialect selects the forms on the wire that the service document leaves open and that a program may notice. An empty
-// field means the default, which is the first value in its comment. If a comment lists several values, no other value is
-// valid.
+// Dialect selects among the wire formats that the service document leaves open. An empty field selects the default,
+// which is the first value in its comment. If a comment lists several values, no other value is valid.
 //
-// The fields under "Requests" must be set on the client as well, with [webdelivery.WithDialect]. The SDK reads every form
-// of a response without configuration.
+// The fields under "Requests" must also be set on the client, with [webdelivery.WithDialect]. The SDK understands every
+// form of a response without configuration.
 type Dialect struct {
 	// Requests: what the server accepts.
 	TasksPrefix    string // path in front of /tasks; default ""
 	StartTimeParam string // query parameter for the start time of statistics; default "starttime"
 	EntryKey       string // key of an entry in the body of POST entries; default "entry"
 
-	// EntryDeletePath is the path for the deletion of an entry. Its elements {list} and {entry} stand for the ids. The
-	// default is "/config/networklists/{list}/{entry}".
+	// EntryDeletePath is the path for deleting an entry. Its elements {list} and {entry} stand for the ids. The default
+	// is "/config/networklists/{list}/{entry}".
 	EntryDeletePath string
 
 	BatchDeletionMethod string // method for entries_batch_deletion_uri; default "POST"
 
 	// Responses.
 
-	// SessionReply is the form of the session id: "id", "session_id", "sessionid", "authtoken", "token" (members of an
+	// SessionReply is the form of the session ID: "id", "session_id", "sessionid", "authtoken", "token" (members of an
 	// object), "string" (in JSON), "cookie", "text".
 	SessionReply string
 
-	// PurgeReply is the status of an accepted purge: "201", "200", "303-body" or "303-location". The body of "303-body" has
-	// the code 201. "303-location" has no body; its Location ends in the transaction id.
+	// PurgeReply is the status of an accepted purge: "201", "200", "303-body" or "303-location". The body of "303-body"
+	// has the code 201. "303-location" has no body; its Location ends in the transaction id.
 	PurgeReply string
 
 	TooFast string // purges above the rate: "503", "503-retry-after" (with Retry-After), "429", "429-retry-after"
@@ -38,13 +37,13 @@ type Dialect struct {
 	// array), "empty" (204).
 	EntriesReply string
 
-	// Vocabulary selects the words in the events of WithEvents: "document" (such as CUSTOM and WARN) or "portal". The words
-	// of "portal" are the types WAF, Rate Limit and Custom, the severities High, Medium, Low and Info, and the actions
-	// Block and Warn.
+	// Vocabulary selects the words in the events of WithEvents: "document" (such as CUSTOM and WARN) or "portal". The
+	// words of "portal" are the types WAF, Rate Limit and Custom, the severities High, Medium, Low and Info, and the
+	// actions Block and Warn.
 	Vocabulary string
 }
 
-// WithDialect selects other forms on the wire where the service document leaves them open. See [Dialect].
+// WithDialect selects other wire formats where the service document leaves them open. See [Dialect].
 func WithDialect(d Dialect) Option {
 	return func(set *settings) error {
 		set.config.Dialect = testserver.Dialect{

@@ -1,6 +1,6 @@
-// Package webdeliverytest is a fake of the web-delivery management service. Use it to test programs that use the SDK,
-// without access to the service. It enforces every rule of the service document and records each request. It injects the
-// faults that a test asks for, and its clock can be advanced.
+// Package webdeliverytest provides a fake of the web-delivery management service, for testing programs that use the
+// SDK. It enforces every rule of the service document and records each request. It can inject faults, and its clock can
+// be advanced.
 //
 //	func TestDeployPurgesThePage(t *testing.T) {
 //		srv := webdeliverytest.NewServer(t, webdeliverytest.WithPurgeDuration(0))
@@ -10,7 +10,7 @@
 //		}
 //	}
 //
-// In a testing/synctest bubble, a server in memory and its clients use fake time. Rate limits, retries and waits then
+// In a testing/synctest bubble, an [InMemory] server and its clients use fake time. Rate limits, retries and waits then
 // take no real time, and tests can assert exact durations.
 //
 //	func TestDeployRepeatsItsPurge(t *testing.T) {
@@ -27,14 +27,13 @@
 //		})
 //	}
 //
-// Outside a bubble, time is real. [Clock.Advance] then makes the server's tasks, transactions and sessions age faster. It
-// does not shorten the waits of the SDK: poll intervals, purge permits and retries take their usual time. Set the
-// options of the SDK to shorten those.
+// Outside a bubble, time is real. [Clock.Advance] then makes the server's tasks, transactions and sessions age faster.
+// It does not shorten the SDK's own waits for polls, purge permits and retries; use the options of the SDK for that.
 //
-// A new server is empty and has one user. Add contents with [Server.AddTask], [Server.AddNetworkList] and
+// A new server is empty and has one user. Add content with [Server.AddTask], [Server.AddNetworkList] and
 // [Server.AddEvents]. Change other properties with an [Option]. Where the service document leaves something open, the
 // server uses one of several forms; [Dialect] selects another. Servers share nothing, so tests can run in parallel.
 //
-// [Start] replaces [NewServer] where there is no test. The program examples/emulator of the repository runs a fake
+// Outside a test, use [Start] instead of [NewServer]. The program examples/emulator in the repository runs a fake
 // service.
 package webdeliverytest

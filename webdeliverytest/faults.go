@@ -8,28 +8,28 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// FaultRule injects faults into the requests that it matches. Method to Seed select the requests; Delay to Handler are the
-// faults. A field with its zero value has no effect. For example, FaultRule{Path: "/tasks", Header: h} executes each
-// request for /tasks and adds h to the response.
+// FaultRule injects faults into the requests that it matches. The fields from Method to Seed select the requests; those
+// from Delay to Handler are the faults. A field with its zero value has no effect. For example, FaultRule{Path:
+// "/tasks", Header: h} executes each request for /tasks and adds h to the response.
 //
-// Delay, Stall and Dribble use the time of the process, or the fake time of a testing/synctest bubble. [Server.Clock] does
-// not affect them.
+// Delay, Stall and Dribble use the time of the process, or the fake time of a testing/synctest bubble. [Server.Clock]
+// does not affect them.
 type FaultRule struct {
 	// Method is the method of the requests; "" matches all.
 	Method string
 
 	// Path is the escaped path below /{customer}/v1. An element "*" matches any one element. A last element "**" matches
-	// any number of elements, also none. "" matches every address, also outside of /{customer}/v1.
+	// any number of elements, including none. "" matches every path, even outside /{customer}/v1.
 	Path string
 
 	Skip  int // number of matching requests that pass before the first hit
 	Count int // number of requests to hit; 0 means all until the rule is removed
 
-	// Probability is the share of the matching requests that is hit, from 0 to 1; 0 hits all of them. Only Seed and the
-	// order of arrival decide which, so each run hits the same requests. Requests that Skip lets pass, or that an
+	// Probability is the share of the matching requests to hit, from 0 to 1; 0 hits all of them. Only Seed and the order
+	// of arrival decide which, so each run hits the same requests. Requests that Skip lets pass, or that an
 	// earlier rule hits, do not count in that order.
 	Probability float64
-	Seed        uint64 // seed for Probability; any number, also 0
+	Seed        uint64 // seed for Probability; 0 is valid
 
 	Delay time.Duration // wait before all other faults; if the client disconnects meanwhile, the request is not executed
 
@@ -64,8 +64,8 @@ const (
 	CutChunked                 // within the body of a chunked response
 )
 
-// Check returns an error if a field of the rule is invalid. Probability must be from 0 to 1, Status 0 or from 200 to 999,
-// and Cut one of the constants. The other numbers and the durations must not be negative.
+// Check returns an error if a field of the rule is invalid. Probability must be from 0 to 1, Status 0 or from 200 to
+// 999, and Cut one of the constants. The other numbers and the durations must not be negative.
 func (r FaultRule) Check() error {
 	if err := r.fault().Check(); err != nil {
 		return fmt.Errorf("webdeliverytest: FaultRule.%w", err)

@@ -13,7 +13,7 @@ import (
 // Option configures a server. If an option is invalid, [Start] returns an error that names it.
 type Option func(*settings) error
 
-// settings are what the options fill.
+// settings holds what the options set.
 type settings struct {
 	config  testserver.Config
 	memory  bool
@@ -36,9 +36,9 @@ func (set *settings) listen(fake *testserver.Server) error {
 	}
 }
 
-// InMemory makes the server listen in memory instead of on a TCP port. Its connections work in a testing/synctest bubble.
-// Each server has its own loopback address as URL. Only [Server.HTTPClient] and the clients of [Server.Client] reach it.
-// Default: a free port of 127.0.0.1.
+// InMemory makes the server listen in memory instead of on a TCP port. Its connections work in a testing/synctest
+// bubble. Each server has its own loopback address as URL. Only [Server.HTTPClient] and the clients of [Server.Client]
+// reach it. Default: a free port of 127.0.0.1.
 func InMemory() Option {
 	return func(set *settings) error {
 		set.memory = true
@@ -46,8 +46,8 @@ func InMemory() Option {
 	}
 }
 
-// WithAddress makes the server listen on a TCP address, for example "127.0.0.1:8080". Other machines can reach an address
-// that is not on loopback. Only the passwords protect the server then, and clients send them unencrypted.
+// WithAddress makes the server listen on a TCP address, for example "127.0.0.1:8080". Other machines can reach an
+// address that is not on loopback. The server is then protected only by passwords, which clients send unencrypted.
 func WithAddress(address string) Option {
 	return func(set *settings) error {
 		if address == "" {
@@ -58,7 +58,7 @@ func WithAddress(address string) Option {
 	}
 }
 
-// WithNow sets the function from which [Server.Clock] takes the time. Default: time.Now, which returns the fake time
+// WithNow sets the function that [Server.Clock] gets the time from. Default: time.Now, which returns the fake time
 // inside a testing/synctest bubble.
 func WithNow(now func() time.Time) Option {
 	return func(set *settings) error {
@@ -135,9 +135,9 @@ func WithSessionLifetime(d time.Duration) Option {
 	}
 }
 
-// WithPurgeRate makes the server accept at most n purge requests, above 0, in any window of that length, by
-// [Server.Clock]. The server rejects more with 503; [Dialect].TooFast changes that status. Default: 2 per second. (Service
-// document, [section 8].)
+// WithPurgeRate makes the server accept at most n purge requests in any window of the given length, by [Server.Clock].
+// Both must be above 0. The server rejects the others with 503; [Dialect].TooFast changes that status. Default: 2 per
+// second. (Service document, [section 8].)
 //
 // [section 8]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#8-limits
 func WithPurgeRate(n int, window time.Duration) Option {
@@ -169,7 +169,8 @@ func WithUnlimitedPurges() Option {
 	}
 }
 
-// WithPurgeDuration sets how long a transaction is PENDING, by [Server.Clock]. With 0 it ends at once. Default: 2 s.
+// WithPurgeDuration sets how long a transaction is PENDING, by [Server.Clock]. If d is 0, it ends at once. Default: 2
+// s.
 func WithPurgeDuration(d time.Duration) Option {
 	return func(set *settings) error {
 		set.config.PurgeDuration = orAtOnce(d)
@@ -177,8 +178,8 @@ func WithPurgeDuration(d time.Duration) Option {
 	}
 }
 
-// WithDeployDuration sets how long the task of a changed network list runs, by [Server.Clock]. With 0 it ends at once.
-// Default: 2 s.
+// WithDeployDuration sets how long the task of a changed network list runs, by [Server.Clock]. If d is 0, it ends at
+// once. Default: 2 s.
 func WithDeployDuration(d time.Duration) Option {
 	return func(set *settings) error {
 		set.config.DeployDuration = orAtOnce(d)
@@ -194,9 +195,9 @@ func orAtOnce(d time.Duration) time.Duration {
 	return d
 }
 
-// WithHostPatterns sets the domains of the customer's properties, which are the domains that can be purged. A pattern is a
-// name, or "*." and a name; "*" stands for one or more labels. Without patterns, the server rejects every purge. Default:
-// example.com, example.net and all their subdomains. (Service document, [section 4.4], rule 3.)
+// WithHostPatterns sets the domains of the customer's properties, which are the domains that can be purged. A pattern
+// is a name, or "*." followed by a name; "*" stands for one or more labels. Without patterns, the server rejects every
+// purge. Default: example.com, example.net and all their subdomains. (Service document, [section 4.4], rule 3.)
 //
 // [section 4.4]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#44-cache-purge-and-transactions
 func WithHostPatterns(patterns ...string) Option {
@@ -218,9 +219,9 @@ func checkPatterns(patterns []string) error {
 	return nil
 }
 
-// WithEvents generates security events, on average perSecond of them per second, at most a million. Only the seed and the
-// rate decide which events there are. [Dialect].Vocabulary selects their words. The first event comes at since; the zero
-// time means 35 days before the start of the server. The server stores no event: it generates them for each query.
+// WithEvents generates security events, on average perSecond of them per second, up to a million. The same seed and
+// rate give the same events. [Dialect].Vocabulary selects their words. The first event occurs at since; the zero time
+// means 35 days before the start of the server. The server does not store the events but generates them for each query.
 // Default: only the events of [Server.AddEvents].
 func WithEvents(perSecond float64, seed uint64, since time.Time) Option {
 	return func(set *settings) error {
@@ -232,8 +233,9 @@ func WithEvents(perSecond float64, seed uint64, since time.Time) Option {
 	}
 }
 
-// WithRecordingDelay sets how long after its time an event appears in the statistics, by [Server.Clock]. A time range that
-// has just ended therefore still gains rows, as with services that need time to record an event. Default: 0.
+// WithRecordingDelay sets how long after its time an event appears in the statistics, by [Server.Clock]. A time range
+// that has just ended therefore keeps gaining rows for a while, as in a service that needs time to record events.
+// Default: 0.
 func WithRecordingDelay(d time.Duration) Option {
 	return func(set *settings) error {
 		set.config.RecordingDelay = d

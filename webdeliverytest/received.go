@@ -7,7 +7,7 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// Request is one request that the server received, including those that it rejected or cut.
+// Request is a request that the server received, even if it rejected or cut it.
 type Request struct {
 	Time     time.Time   // arrival, by Server.Clock
 	Method   string      // as received
@@ -15,8 +15,8 @@ type Request struct {
 	RawQuery string      // as received
 	Header   http.Header // as received, credentials included
 	Body     []byte      // the part that the server read
-	User     string      // name of the user whose credentials it carried; "" without valid credentials
-	Status   int         // status of the response; 0 if there is none yet, or the connection was closed before it
+	User     string      // user whose credentials it carried; "" without valid credentials
+	Status   int         // status of the response; 0 before it, or if the connection was closed before it
 	Conn     int         // number of its connection, from 1
 }
 

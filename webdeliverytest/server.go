@@ -26,8 +26,8 @@ type Server struct {
 	transport *http.Transport
 }
 
-// NewServer starts a fake service for a test and closes it when the test ends. If an option is invalid, or the server
-// cannot listen on its address, NewServer fails the test at once.
+// NewServer starts a fake service for a test and closes it when the test ends. It fails the test at once if an option
+// is invalid, or if the server cannot listen on its address.
 //
 // In a testing/synctest bubble, pass the t of the bubble and [InMemory]. The server is then closed inside the bubble.
 func NewServer(t testing.TB, options ...Option) *Server {
@@ -40,7 +40,7 @@ func NewServer(t testing.TB, options ...Option) *Server {
 	return s
 }
 
-// Start starts a fake service outside a test: in TestMain, in an example or in a program. The caller must call
+// Start starts a fake service outside a test, such as in TestMain, an example or a program. The caller must call
 // [Server.Close]. Start returns an error if an option is invalid, or if the server cannot listen on its address.
 func Start(options ...Option) (*Server, error) {
 	var set settings
@@ -70,15 +70,16 @@ func Start(options ...Option) (*Server, error) {
 	return s, nil
 }
 
-// Close ends all requests and connections, and returns when no goroutine of the server is left. Further calls do nothing.
+// Close ends all requests and connections, and returns when all goroutines of the server have ended. Further calls do
+// nothing.
 func (s *Server) Close() {
 	s.transport.CloseIdleConnections()
 	_ = s.fake.Close() // it has nothing to report
 }
 
-// Client creates a client of the SDK for this server, with Basic authentication as the first user. Client first applies
-// [webdelivery.WithHTTPClient] with [Server.HTTPClient], then the given options. If an option is invalid, Client fails the
-// test.
+// Client creates an SDK client for this server, with Basic authentication as the first user. It applies
+// [webdelivery.WithHTTPClient] with [Server.HTTPClient] first, then the given options. If an option is invalid, Client
+// fails the test.
 func (s *Server) Client(t testing.TB, options ...webdelivery.Option) *webdelivery.Client {
 	t.Helper()
 	return s.ClientAs(t, webdelivery.BasicAuth(s.Username, s.Password), options...)
@@ -96,14 +97,14 @@ func (s *Server) ClientAs(t testing.TB, auth webdelivery.Auth, options ...webdel
 	return client
 }
 
-// NewClient works like [Server.ClientAs], but outside a test. It returns the errors of [webdelivery.NewClient].
+// NewClient works like [Server.ClientAs] outside a test. It returns the error of [webdelivery.NewClient].
 func (s *Server) NewClient(auth webdelivery.Auth, options ...webdelivery.Option) (*webdelivery.Client, error) {
 	here := []webdelivery.Option{webdelivery.WithHTTPClient(s.HTTPClient())}
 	return webdelivery.NewClient(s.URL, s.Customer, auth, append(here, options...)...)
 }
 
-// HTTPClient creates an http.Client for this server. If the server is in memory, the client reaches no other address. All
-// clients from HTTPClient share their connections. Closing the server closes them.
+// HTTPClient creates an http.Client for this server. If the server is in memory, the client can reach no other address.
+// All clients from HTTPClient share their connections, which Close closes.
 func (s *Server) HTTPClient() *http.Client {
 	return &http.Client{Transport: s.transport}
 }

@@ -1,7 +1,7 @@
-// Package address builds and checks every address that a request can go to.
+// Package address builds and checks the URLs of all requests.
 //
-// Two rules hold. An id is one escaped element of a path, so it cannot change where a request goes. An address that the
-// service sent never leads to another origin, because only the origin of the base URL may receive the credentials.
+// It enforces two rules. An ID is always one escaped path element, so it cannot change where a request goes. An address
+// from the service never leads to another origin, because only the origin of the base URL may receive the credentials.
 package address
 
 import (
@@ -13,11 +13,11 @@ import (
 	"unicode"
 )
 
-// Error reports what is wrong with an address or an id. An Error about the base URL shows no part of it: if the base
-// URL is misspelled, any part may hold a password.
+// Error describes an invalid address or ID. An Error about the base URL shows no part of it, because any part of a
+// misspelled URL may be a password.
 type Error struct {
-	Field  string // the parameter, member or placeholder that holds the address or the id
-	Reason string // what is wrong with it; may quote bytes of an address that the service sent
+	Field  string // the parameter, member or placeholder with the address or the ID
+	Reason string // what is wrong with it; may quote an address from the service
 }
 
 // Error returns the field and the reason.
@@ -27,8 +27,8 @@ func invalid(field, format string, args ...any) *Error {
 	return &Error{Field: field, Reason: fmt.Sprintf(format, args...)}
 }
 
-// Expand replaces the {placeholders} of a path with the ids in order, each as one escaped element. If an id is empty or
-// would change the path, it returns *Error, whose Field is the name of the placeholder.
+// Expand replaces the {placeholders} of a path with the IDs in order, each as one escaped element. If an ID is empty or
+// would change the path, it returns an *Error whose Field is the name of the placeholder.
 func Expand(template string, ids ...string) (string, error) {
 	var b strings.Builder
 	for _, id := range ids {
@@ -48,14 +48,14 @@ func Expand(template string, ids ...string) (string, error) {
 	return b.String(), nil
 }
 
-// Fits reports whether Expand accepts an id.
+// Fits reports whether Expand accepts an ID.
 func Fits(id string) bool {
 	_, err := escapeSegment("", id)
 	return err == nil
 }
 
 // Clean checks an escaped absolute path and returns it in canonical form, so that two spellings of one path are equal.
-// Returns *Error if an element is empty, "." or "..", even when it is escaped, or if an escape is bad.
+// It returns an *Error if an escape is invalid, or if an element is empty, "." or "..", even if it is escaped.
 func Clean(field, path string) (string, error) {
 	if !strings.HasPrefix(path, "/") {
 		return "", invalid(field, "path %q does not begin with a slash", path)
@@ -76,8 +76,8 @@ func Clean(field, path string) (string, error) {
 	return "/" + strings.Join(elements, "/"), nil
 }
 
-// escapeSegment escapes an id as one element of a path. It refuses an id that a server or proxy could read as more than
-// that: url.PathEscape leaves "." and ".." unchanged, and a proxy may take an escaped slash or a backslash for a slash.
+// escapeSegment escapes an ID as one path element. It refuses an ID that a server or proxy could read as more than one:
+// url.PathEscape leaves "." and ".." unchanged, and a proxy may treat an escaped slash or a backslash as a slash.
 func escapeSegment(field, id string) (string, error) {
 	switch {
 	case id == "":
@@ -101,6 +101,7 @@ func hasDots(id string) bool {
 // IsControl reports whether r is an ASCII control character, which neither a path nor a header may contain.
 func IsControl(r rune) bool { return r < 0x20 || r == 0x7f }
 
-// IsInvisible reports whether a text with r is not what it looks like: r is a control character, a format character or a
-// blank other than the space. The joiners U+200C and U+200D are format characters, too, but some scripts need them.
+// IsInvisible reports whether r is a control character, a format character, or white space other than the space, so
+// that a text with r is not what it looks like. The joiners U+200C and U+200D are excluded, because some scripts need
+// them.
 func IsInvisible(r rune) bool { return !unicode.IsPrint(r) && r != '\u200c' && r != '\u200d' }

@@ -17,13 +17,13 @@ type Base struct {
 	customer     string
 }
 
-// Parse reads a base URL and appends the customer to its path as one escaped element. The scheme must be https; http
-// is allowed for a loopback host, and for every host if plainHTTP is true. A base URL that already ends in the customer
+// Parse parses a base URL and appends the customer to its path as one escaped element. The scheme must be https; http
+// is allowed for loopback hosts, and for every host if plainHTTP is true. A base URL that already ends in the customer
 // or in /v1 is invalid. The error is an *Error, and shows no part of the base URL.
 func Parse(baseURL, customer string, plainHTTP bool) (*Base, error) {
 	u, err := url.Parse(baseURL)
 	if err != nil {
-		// The parser's own error quotes the URL, which may hold a password.
+		// The parser's own error quotes the URL, which may contain a password.
 		return nil, invalidBase("not a URL; write https://, as in https://api.example.com")
 	}
 	if err := checkParts(baseURL, u); err != nil {
@@ -54,7 +54,7 @@ func Parse(baseURL, customer string, plainHTTP bool) (*Base, error) {
 		}
 	}
 	const leaveOut = "but the client appends /<customer>/v1 itself; leave that out, as in https://api.example.com"
-	plain, _ := url.PathUnescape(root) // also at an escaped slash, which a proxy may take for a slash
+	plain, _ := url.PathUnescape(root) // an escaped slash counts, because a proxy may treat it as a slash
 	switch last := path.Base(plain); {
 	case strings.EqualFold(last, "v1"):
 		return nil, invalidBase("the path ends in /v1, " + leaveOut)
@@ -64,7 +64,7 @@ func Parse(baseURL, customer string, plainHTTP bool) (*Base, error) {
 	return &Base{scheme: origin.Scheme, host: origin.Host, path: root + "/" + segment + "/v1", customer: customer}, nil
 }
 
-// checkCustomer refuses a name that is not one path element, or that is not what it looks like.
+// checkCustomer refuses a name that is not one path element, or that contains invisible characters.
 func checkCustomer(customer string) error {
 	const alone = "write the name of the customer alone, such as acme"
 	at := strings.IndexFunc(customer, IsInvisible)
@@ -85,7 +85,7 @@ func checkCustomer(customer string) error {
 	}
 }
 
-// checkParts refuses a base URL that has forbidden parts or lacks required ones.
+// checkParts refuses a base URL with forbidden parts or without required ones.
 func checkParts(baseURL string, u *url.URL) error {
 	switch {
 	case u.Hostname() == "":
@@ -103,18 +103,18 @@ func checkParts(baseURL string, u *url.URL) error {
 	return nil
 }
 
-// invalidBase takes no arguments for the reason, so that no part of the base URL can get into it.
+// invalidBase takes no format arguments, so that no part of the base URL can get into the reason.
 func invalidBase(reason string) *Error { return &Error{Field: "base URL", Reason: reason} }
 
-// URL returns the address of a request. path is relative to the base and already escaped; it is sent unchanged.
-// Returns the error of [url.PathUnescape] if path has a bad escape.
+// URL returns the URL of a request. path is relative to the base and already escaped; it is sent unchanged. URL returns
+// the error of [url.PathUnescape] if path has an invalid escape.
 func (b *Base) URL(path, query string) (url.URL, error) {
 	escaped := b.path + path
 	plain, err := url.PathUnescape(escaped)
 	return url.URL{Scheme: b.scheme, Host: b.host, Path: plain, RawPath: escaped, RawQuery: query}, err
 }
 
-// Host returns host and port of the base, without the default port of the scheme. Errors show it.
+// Host returns the host and port of the base for errors, without the default port of the scheme.
 func (b *Base) Host() string { return b.host }
 
 // String returns the base as a URL.
@@ -123,11 +123,11 @@ func (b *Base) String() string {
 	return origin.String() + b.path // url.URL escapes the zone of an IPv6 address
 }
 
-// Path returns the whole escaped path of an address below the base. Errors and log records show it.
+// Path returns the full escaped path of an address below the base, for errors and log records.
 func (b *Base) Path(below string) string { return b.path + below }
 
-// Key identifies the purge budget of this base, because the service counts per customer. Hosts that differ only in a
-// dot at the end are different origins but share a key, since two budgets for one host would send too many purges.
+// Key identifies the purge limit of this base, because the service counts per customer. Hosts that differ only in a
+// trailing dot are different origins but share a key, since two limits for one host would allow too many purges.
 func (b *Base) Key() string {
 	u := url.URL{Host: b.host}
 	host, port := strings.TrimSuffix(u.Hostname(), "."), u.Port()
@@ -137,12 +137,11 @@ func (b *Base) Key() string {
 	return b.scheme + "://" + joinHostPort(host, port) + "\n" + b.customer
 }
 
-// Resolve reads an address that the service sent or a user wrote, and returns its path and query relative to the base.
-// Addresses are relative to the base (open point 29). Resolve also accepts a path that begins with the path of the
-// base, and an absolute address of the same origin below that path. Returns *Error for all others; it may quote the
-// address.
+// Resolve parses an address from the service or a user, and returns its path and query relative to the base. The
+// address may be relative to the base (open point 29), a path that begins with the path of the base, or an absolute URL
+// of the same origin below that path. For all others Resolve returns an *Error, which may quote the address.
 //
-// [url.URL.Parse] does not fit: it would drop the path of the base, or follow the address to another origin.
+// [url.URL.Parse] is unsuitable: it would drop the path of the base, or follow the address to another origin.
 func (b *Base) Resolve(field, address string) (path, query string, err error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -168,7 +167,7 @@ func (b *Base) Resolve(field, address string) (path, query string, err error) {
 	return path, u.RawQuery, nil
 }
 
-// OriginOf returns the origin of a Location header. Errors show only the origin, because the rest may be a secret.
+// OriginOf returns the origin of a Location header for errors, because the rest may contain secrets.
 func (b *Base) OriginOf(location string) string {
 	base := url.URL{Scheme: b.scheme, Host: b.host}
 	u, err := base.Parse(location)

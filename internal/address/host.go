@@ -10,11 +10,11 @@ import (
 	"unicode/utf8"
 )
 
-// A host has many spellings: letter case, a dot at the end, IDN, the forms of an IPv6 address, leading zeros of a port.
-// This file brings them into a canonical form, so that origins can be compared and clients of one service share its
-// purge budget.
+// A host can be spelled in many ways: letter case, a trailing dot, IDN, the forms of an IPv6 address, leading zeros of
+// a port. This file brings it into canonical form, so that origins can be compared and clients of one service share its
+// purge limit.
 
-// originOf returns scheme and host in canonical form, without the scheme's default port.
+// originOf returns the scheme and host in canonical form, without the scheme's default port.
 func originOf(u *url.URL) url.URL {
 	scheme, host, port := strings.ToLower(u.Scheme), hostOf(u.Hostname()), u.Port()
 	if number, err := strconv.ParseUint(port, 10, 16); err == nil {
@@ -37,7 +37,7 @@ func joinHostPort(host, port string) string {
 }
 
 // hostOf returns the canonical form of a host name without a port. The zone of an IPv6 address keeps its letter case,
-// because it names a network interface. A dot at the end stays, because it changes how DNS resolves the name.
+// because it names a network interface. A trailing dot stays, because it changes how DNS resolves the name.
 func hostOf(name string) string {
 	if addr, err := netip.ParseAddr(name); err == nil {
 		return addr.String()
@@ -45,7 +45,7 @@ func hostOf(name string) string {
 	return strings.ToLower(name)
 }
 
-// validHost reports whether a host in canonical form is an IP address or a valid host name. A name of invisible
+// validHost reports whether a host in canonical form is an IP address or a valid host name. A name of only invisible
 // characters is empty in that form.
 func validHost(host string) bool {
 	name := (&url.URL{Host: host}).Hostname()
@@ -58,7 +58,7 @@ func validHost(host string) bool {
 }
 
 func isLoopback(host string) bool {
-	if hostOf(host) == "localhost" { // not with a dot at the end, which net/http would send to a proxy
+	if hostOf(host) == "localhost" { // not with a trailing dot, which net/http would send to a proxy
 		return true
 	}
 	addr, err := netip.ParseAddr(host)

@@ -6,14 +6,15 @@ import (
 	"time"
 )
 
-// closeGrace is how long Close waits for the workers of the queue after its context has ended. They end at once, unless
-// user code ignores its context.
+// closeGrace is how long Close waits for the queue's workers after its context has ended. They end at once unless user
+// code ignores its context.
 const closeGrace = 100 * time.Millisecond
 
-// Close refuses new callers and sends what waits. If ctx ends first, it returns the error of ctx, each caller whose URIs
-// were not sent gets ErrClosed, and requests and waits under way are canceled. When Close returns, no goroutine of the
-// queue runs. The exception is user code that ignores its context: then Close and every Put return after 100 ms all the
-// same. Close may be called several times, also concurrently. If one of them dropped URIs, the others say so.
+// Close refuses new callers, sends all pending URIs and waits for their results. If ctx ends first, Close returns the
+// error of ctx, callers whose URIs were not sent get ErrClosed, and requests and waits in progress are canceled. When
+// Close returns, no goroutine of the queue is running, unless user code ignores its context: then Close and every Put
+// return after 100 ms. Close may be called several times, even concurrently. If one call drops URIs, the others report
+// that.
 func (q *Queue) Close(ctx context.Context) error {
 	q.mu.Lock()
 	q.closing.set()
@@ -34,14 +35,14 @@ func (q *Queue) Close(ctx context.Context) error {
 	return nil
 }
 
-// checkIdleLocked signals that nothing is left to do. The lock is held.
+// checkIdleLocked sets idle if nothing is left to do. The caller holds the lock.
 func (q *Queue) checkIdleLocked() {
 	if q.closing.Err() != nil && q.workers == 0 {
 		q.idle.set()
 	}
 }
 
-// giveUp ends everything, and returns the error of a Close whose context has ended.
+// giveUp cancels everything and returns the error of a Close whose context has ended.
 func (q *Queue) giveUp(ctx context.Context) error {
 	onlyReport := q.cancelAll()
 	select {
@@ -50,13 +51,13 @@ func (q *Queue) giveUp(ctx context.Context) error {
 		q.abandoned.set()
 	}
 	if onlyReport {
-		return fmt.Errorf("webdelivery: everything was sent, and OnStats has not returned: %w", ctx.Err())
+		return fmt.Errorf("webdelivery: everything was sent, but OnStats has not returned: %w", ctx.Err())
 	}
 	return ctx.Err()
 }
 
-// cancelAll fails the waiting callers, and cancels the requests and waits under way. It reports whether there were none
-// and only OnStats runs.
+// cancelAll fails the pending callers, and cancels the requests and waits in progress. It reports whether there were
+// none and only OnStats is running.
 func (q *Queue) cancelAll() (onlyReport bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

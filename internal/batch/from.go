@@ -6,11 +6,11 @@ import (
 	"errors"
 )
 
-// PutFrom acquires a permit, calls take, and sends the URIs of all calls that take returns in one request. They are not
-// those of Put, and the limits of the queue do not apply to them. No call may have a URI twice. PutFrom calls ended once
-// for each call, as soon as its URIs have ended. If there is no permit or take fails, it returns that error, and nothing
-// was sent. If take returns no calls, the permit is returned. If ctx ends before the request has begun, PutFrom returns
-// the error of the permit or of Left, and otherwise every call gets a result.
+// PutFrom acquires a permit, calls take, and sends the URIs of all calls that take returns in one request, without URIs
+// of Put. The limits of the queue do not apply to them. No call may contain a URI twice. PutFrom calls ended once for
+// each call, as soon as the results of its URIs are known. If there is no permit or take fails, it returns that error,
+// and nothing was sent. If take returns no calls, the permit is not used. If ctx ends before the request has begun,
+// PutFrom returns the error of the permit or of Left; otherwise every call gets a result.
 func (q *Queue) PutFrom(ctx context.Context, take func(context.Context) ([][]URI, error), ended func(call int, result Result)) error {
 	callers, err := q.takeAndSend(ctx, take)
 	results, next := make([]Result, len(callers)), make(chan int)
@@ -27,7 +27,7 @@ func (q *Queue) PutFrom(ctx context.Context, take func(context.Context) ([][]URI
 	return err
 }
 
-// takeAndSend returns the callers of the request that it has begun; none if take returned no calls.
+// takeAndSend starts a request and returns its callers. There are none if take returned no calls.
 func (q *Queue) takeAndSend(ctx context.Context, take func(context.Context) ([][]URI, error)) (callers []*caller, err error) {
 	q.mu.Lock()
 	if q.closing.Err() != nil {
@@ -55,7 +55,7 @@ func (q *Queue) takeAndSend(ctx context.Context, take func(context.Context) ([][
 		return callers, nil
 	case q.gaveUp.Err() != nil:
 		return nil, ErrClosed
-	case ctx.Err() != nil && err != ctx.Err() && errors.Is(err, ctx.Err()): //nolint:errorlint // it says more
+	case ctx.Err() != nil && err != ctx.Err() && errors.Is(err, ctx.Err()): //nolint:errorlint // err says more
 		return nil, err
 	case ctx.Err() != nil:
 		return nil, q.work.Left(ctx, false)
@@ -66,7 +66,7 @@ func (q *Queue) takeAndSend(ctx context.Context, take func(context.Context) ([][
 	}
 }
 
-// sendCalls starts to send the URIs of some calls. It returns a caller for each.
+// sendCalls starts a request with the URIs of the calls. It returns a caller for each call.
 func (q *Queue) sendCalls(calls [][]URI, permit Permit) (callers []*caller) {
 	all := newLoad()
 	for _, uris := range calls {

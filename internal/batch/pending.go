@@ -13,7 +13,7 @@ type pending struct {
 	room    *semaphore.Weighted // free room, in URIs
 }
 
-// add appends a caller. Room for its URIs has been acquired already.
+// add appends a caller. Room for its URIs must have been acquired.
 func (p *pending) add(c *caller) {
 	c.place = p.callers.PushBack(c)
 	p.uris += len(c.uris)
@@ -25,7 +25,7 @@ func (p *pending) remove(c *caller) {
 	p.room.Release(int64(len(c.uris)))
 }
 
-// first returns the oldest caller; nil if none waits.
+// first returns the oldest caller, or nil if there is none.
 func (p *pending) first() *caller {
 	if place := p.callers.Front(); place != nil {
 		return place.Value.(*caller) //nolint:forcetypeassert // add adds nothing else
@@ -33,7 +33,7 @@ func (p *pending) first() *caller {
 	return nil
 }
 
-// take removes the oldest callers whose URIs fit into one request. Those of the first caller always fit.
+// take removes and returns the oldest callers whose URIs fit into one request. Those of the first caller always fit.
 func (p *pending) take(limits Options) (taken []*caller, next load) {
 	next = newLoad()
 	for c := p.first(); c != nil && (len(taken) == 0 || next.fits(c.uris, limits)); c = p.first() {
@@ -44,7 +44,7 @@ func (p *pending) take(limits Options) (taken []*caller, next load) {
 	return taken, next
 }
 
-// fail ends all callers, because their URIs will not be sent.
+// fail ends all callers with err. Their URIs will not be sent.
 func (p *pending) fail(err error) {
 	for c := p.first(); c != nil; c = p.first() {
 		p.remove(c)
@@ -52,7 +52,7 @@ func (p *pending) fail(err error) {
 	}
 }
 
-// load collects the URIs of one request, equal ones once.
+// load collects the distinct URIs of one request.
 type load struct {
 	uris    []URI
 	bytes   int
@@ -71,7 +71,7 @@ func (l *load) add(uris []URI) {
 	}
 }
 
-// fits reports whether the load stays within the limits with these URIs.
+// fits reports whether the load stays within the limits if uris are added.
 func (l *load) fits(uris []URI, limits Options) bool {
 	count, bytes := len(l.uris), l.bytes
 	for _, uri := range uris {

@@ -10,32 +10,32 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// linger is how long an idle queue lets further callers gather before it acquires a permit.
+// linger is how long an idle queue waits for further callers before it acquires a permit.
 const linger = 10 * time.Millisecond
 
-// Queue gathers the URIs of any number of goroutines into few requests. It is safe for concurrent use. An idle queue
+// Queue combines the URIs of any number of goroutines into few requests. It is safe for concurrent use. An idle queue
 // has no goroutine.
 type Queue struct {
 	work      Work
 	options   Options
 	underWay  *semaphore.Weighted
-	closing   signal // Close has begun
+	closing   signal // Close has been called
 	gaveUp    signal // the context of a Close has ended
-	idle      signal // Close has begun, and no worker runs
-	abandoned signal // a Close has returned although a worker still runs
+	idle      signal // Close has been called, and no worker is running
+	abandoned signal // a Close has returned although a worker is still running
 
 	mu         sync.Mutex // guards the fields below
-	workers    int        // goroutines of the queue, and calls of PutFrom that have not begun a request
+	workers    int        // goroutines of the queue, and PutFrom calls that have not begun a request
 	pending    pending
-	sent       map[*caller]bool // callers whose URIs are in a request, without those that have left
-	collecting bool             // a worker acquires permits
-	deserted   signal           // all callers have left the wait for a permit
+	sent       map[*caller]bool // callers whose URIs are in a request, except those that have left
+	collecting bool             // a worker is acquiring permits
+	deserted   signal           // all callers that waited for a permit have left
 	left       error            // why the last of them left
 	dropped    int              // URIs that had not ended when the context of a Close ended
 	stats      statistics
 }
 
-// New returns a queue. Nothing is sent before its first Put.
+// New returns a queue.
 func New(work Work, options Options) *Queue {
 	return &Queue{
 		work: work, options: options,
@@ -46,9 +46,9 @@ func New(work Work, options Options) *Queue {
 	}
 }
 
-// Put adds URIs to the queue and waits until they have ended. There must be at least one, none twice, and not more than
-// MaxPending. The URIs of one call go into one request, together with those of other callers. When ctx ends, Put
-// returns at once, and URIs that were not sent leave the queue.
+// Put adds URIs to the queue and waits for their results. There must be at least one, no duplicates, and no more than
+// MaxPending. The URIs of one call go into one request, possibly with those of other callers. When ctx ends, Put
+// returns at once, and URIs that were not sent are removed from the queue.
 func (q *Queue) Put(ctx context.Context, uris []URI) Result {
 	c := newCaller(uris)
 	if err := q.enter(ctx, c); err != nil {
@@ -80,7 +80,7 @@ func (q *Queue) enter(ctx context.Context, c *caller) error {
 	return nil
 }
 
-// await waits until the URIs of a caller have ended, or its context has.
+// await waits for the result of a caller, or for the end of its context.
 func (q *Queue) await(ctx context.Context, c *caller) Result {
 	select {
 	case <-c.done:
@@ -99,7 +99,7 @@ func (q *Queue) await(ctx context.Context, c *caller) Result {
 func (q *Queue) leave(c *caller, reason error) Result {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if c.ended { // at the same moment
+	if c.ended { // concurrently
 		return c.result
 	}
 	c.ended = true
@@ -117,7 +117,7 @@ func (q *Queue) leave(c *caller, reason error) Result {
 	return q.resultLocked(c, reason)
 }
 
-// goLocked calls f in a goroutine. The lock is held.
+// goLocked calls f in a new goroutine. The caller holds the lock.
 func (q *Queue) goLocked(f func()) {
 	q.workers++
 	go func() {
@@ -133,7 +133,7 @@ func (q *Queue) endWorker() {
 	q.checkIdleLocked()
 }
 
-// collect acquires permits and sends what waits, until nothing does.
+// collect acquires permits and sends pending URIs until there are none.
 func (q *Queue) collect() {
 	time.Sleep(linger)
 	for {
@@ -147,11 +147,11 @@ func (q *Queue) collect() {
 	}
 }
 
-// beginPermit returns the context of a wait for a permit. It returns false if no caller waits.
+// beginPermit returns the context for a wait for a permit. It returns false if no caller is pending.
 func (q *Queue) beginPermit() (deserted signal, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.deserted.set() // that of the last wait
+	q.deserted.set() // releases the signal of the last wait
 	if q.collecting = q.pending.uris > 0; !q.collecting {
 		return signal{}, false
 	}
@@ -160,7 +160,7 @@ func (q *Queue) beginPermit() (deserted signal, ok bool) {
 }
 
 // withPermit waits until a request may be sent, and calls send with its permit. If send does not use the permit,
-// withPermit returns it.
+// withPermit ends it.
 func (q *Queue) withPermit(ctx context.Context, send func(Permit) (sent bool, err error)) (sent bool, err error) {
 	if err := q.underWay.Acquire(ctx, 1); err != nil {
 		return false, err
@@ -181,7 +181,7 @@ func (q *Queue) withPermit(ctx context.Context, send func(Permit) (sent bool, er
 	return send(permit)
 }
 
-// sendPending starts to send what waits. It returns false if nothing does.
+// sendPending starts a request with pending URIs. It returns false if there are none.
 func (q *Queue) sendPending(permit Permit) (sent bool, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -192,9 +192,9 @@ func (q *Queue) sendPending(permit Permit) (sent bool, err error) {
 	return len(callers) > 0, nil
 }
 
-// failPermit counts a wait for a permit that was not used, and fails the waiting callers. If the permit failed because
-// all callers had left, those that have come since then wait for the next one. If a Close gave up, it has failed the
-// callers, and says nothing about the service.
+// failPermit records a failed wait for a permit, and fails the pending callers. If it failed because all callers had
+// left, those that have come since then wait for the next permit. If a Close gave up, it has failed the callers
+// already, and the failure says nothing about the service.
 func (q *Queue) failPermit(deserted signal, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -210,9 +210,9 @@ func (q *Queue) failPermit(deserted signal, err error) {
 	q.reportLocked()
 }
 
-// whyFailed joins the reason for which the last caller has left with the error of its work.
+// whyFailed joins the reason why the last caller left with the error of its work.
 func whyFailed(left, err error) error {
-	if err == context.Canceled { //nolint:errorlint // this very error says only that all callers have left
+	if err == context.Canceled { //nolint:errorlint // alone, it only means that all callers have left
 		return left
 	}
 	return errors.Join(left, err)

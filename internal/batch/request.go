@@ -10,16 +10,16 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/transport"
 )
 
-// request sends the URIs of some callers as one request. If that is refused, it sends them in parts.
+// request sends the URIs of some callers in one request. If that is refused, it sends them in parts.
 type request struct {
 	job
 	load
 	queue        *Queue
-	open         []*caller            // those whose URIs are not all decided
+	open         []*caller            // callers whose URIs are not all decided
 	transactions map[any]*transaction // by receipt
 }
 
-// sendLocked starts to send the URIs of some callers. The lock is held.
+// sendLocked starts a request with the URIs of some callers. The caller holds the lock.
 func (q *Queue) sendLocked(callers []*caller, uris load, permit Permit) {
 	r := &request{job: job{canceled: newSignal(q.gaveUp)}, load: uris, queue: q, open: slices.Clone(callers), transactions: map[any]*transaction{}}
 	for _, c := range callers {
@@ -37,8 +37,8 @@ func (q *Queue) sendLocked(callers []*caller, uris load, permit Permit) {
 	})
 }
 
-// run sends the URIs. The first request uses permit, and each further one acquires its own. The URIs that run returns
-// were only refused together with others, or were not sent.
+// run sends the URIs. The first request uses permit, and each further one acquires its own. run returns the URIs that
+// were only refused together with others, or not sent.
 func (r *request) run(permit Permit) (rest []URI) {
 	s := splitter{maxSplits(len(r.uris)), func(from, to int) answer {
 		defer func() { permit = nil }()
@@ -47,12 +47,12 @@ func (r *request) run(permit Permit) (rest []URI) {
 	return r.uris[s.split(len(r.uris)):]
 }
 
-// send sends some URIs in one request, and counts it. Afterwards their results are known, unless several URIs were
-// refused together. A failure counts also if all callers have left, but not if a Close gave up.
+// send sends some URIs in one request and records their results, unless several URIs were refused together. It counts
+// the request. A failure is not counted if a Close gave up, or if all callers had left before the request.
 func (r *request) send(permit Permit, uris []URI) answer {
 	q := r.queue
 	q.mu.Lock()
-	forNobody := r.left != nil // a part of a refused request, after all callers have left
+	forNobody := r.left != nil // part of a refused request, after all callers have left
 	q.mu.Unlock()
 	response := q.work.Send(r.canceled, permit, uris)
 	response.Err = q.endedByClose(response.Err)
@@ -76,7 +76,7 @@ func (r *request) send(permit Permit, uris []URI) answer {
 }
 
 // setLocked sets the results of some URIs. If several were refused together, it only records whether that request may
-// have applied them. The lock of the queue is held.
+// have applied them. The queue's lock is held.
 func (r *request) setLocked(uris []URI, response Response) answer {
 	for _, uri := range uris {
 		u := r.results[uri]
@@ -99,8 +99,8 @@ func (r *request) setLocked(uris []URI, response Response) answer {
 	}
 }
 
-// endDecidedLocked ends the callers whose URIs were all accepted or have failed, while the queue may still search for
-// the refused URIs of others: that takes a permit for each part. The lock of the queue is held.
+// endDecidedLocked ends the callers whose URIs have all been accepted or have failed, so that they need not wait while
+// the queue searches for refused URIs of others. The queue's lock is held.
 func (r *request) endDecidedLocked() {
 	var decided []*caller
 	r.open = slices.DeleteFunc(r.open, func(c *caller) bool {
@@ -108,7 +108,7 @@ func (r *request) endDecidedLocked() {
 			return false
 		}
 		if !c.ended {
-			r.leave(context.Canceled) // if no other caller stays, nobody waits for the rest
+			r.leave(context.Canceled) // cancels the rest if no other caller waits for it
 			c.jobs = nil
 			decided = append(decided, c)
 		}
@@ -117,7 +117,7 @@ func (r *request) endDecidedLocked() {
 	r.awaitTransactionsLocked(decided)
 }
 
-// endedByClose replaces the error of a request or a wait that a Close has canceled, because no caller's context has.
+// endedByClose replaces the error of a request or wait that a Close canceled, because no caller's context has ended.
 func (q *Queue) endedByClose(err error) error {
 	if q.gaveUp.Err() == nil || !errors.Is(err, context.Canceled) {
 		return err

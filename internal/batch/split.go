@@ -3,12 +3,12 @@ package batch
 import "math/bits"
 
 // The response to a refused request does not say which items are refused. The queue finds them by group testing
-// (Hwang's generalized binary splitting). It sends halves of a refused group until one refused item is left. Then it
-// sends groups of the remaining items, of a size at which about every second group has a refused item. To find k
-// refused of n items, it takes about k*log2(n/k) + 2k requests.
+// (Hwang's generalized binary splitting). It halves a refused group until one refused item is left. Then it sends
+// groups of the remaining items, of a size at which about every second group contains a refused item. Finding k refused
+// items among n takes about k*log2(n/k) + 2k requests.
 
-// maxSplits bounds the requests for n items, because each one takes a permit from other callers. The bound is enough to
-// find 20 refused items of 200. If there are more, the callers get the rest back as failed.
+// maxSplits returns the maximum number of requests for n items, because each one takes a permit from other callers. It
+// is enough to find 20 refused items among 200. If there are more, the remaining items fail.
 func maxSplits(n int) int { return 1 + 16*bits.Len(uint(n)) }
 
 // answer is the result of one request.
@@ -23,7 +23,7 @@ const (
 // splitter finds the refused items. Items are numbered from 0.
 type splitter struct {
 	left int                       // requests that may still be sent
-	send func(from, to int) answer // sends the items from number from up to, but not including, number to
+	send func(from, to int) answer // sends the items from number from to number to, exclusive
 }
 
 func (s *splitter) try(from, to int) answer {
@@ -31,8 +31,8 @@ func (s *splitter) try(from, to int) answer {
 	return s.send(from, to)
 }
 
-// split sends n items, at first together. The items before known have their fates. The others were only refused
-// together with others, or were not sent. If known is n, all have their fates.
+// split sends n items, at first together. The results of the items before known are final. The others were only refused
+// together with others, or not sent.
 func (s *splitter) split(n int) (known int) {
 	size, found := n, 0
 	for known < n && s.left > 0 {
@@ -54,8 +54,9 @@ func (s *splitter) split(n int) (known int) {
 	return known
 }
 
-// find searches a refused group for its first refused item. The items before known have their fates. If the first half
-// of a group is accepted, the refused item is in the other half. So find does not send that half as a whole.
+// find searches a refused group for its first refused item. The results of the items before known are final. If the
+// first half of a group is accepted, a refused item must be in the other half, so find does not send that half as a
+// whole.
 func (s *splitter) find(at, end int) (known int) {
 	alone := end-at == 1 // the last group that was refused is a single item
 	for end-at > 1 && s.left > 0 {

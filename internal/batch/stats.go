@@ -2,25 +2,25 @@ package batch
 
 import "time"
 
-// statistics counts requests. Those that failed in a row are an outage.
+// statistics counts requests, and failures in a row.
 type statistics struct {
-	Stats // without what pending says
+	Stats // without Pending and OldestAge
 
 	changed   bool // since the last report began
-	reporting bool // a worker reports
+	reporting bool // a goroutine is reporting
 }
 
-// answer notes a request that was answered, which ends an outage.
+// answer records that the service responded, which ends an outage.
 func (s *statistics) answer() { s.Failures, s.Err = 0, nil }
 
-// fail notes a request or a wait for a permit that failed.
+// fail records a failed request or wait for a permit.
 func (s *statistics) fail(err error) {
 	s.Failures++
 	s.Err = err
 }
 
-// reportLocked reports the newest statistics in a goroutine of its own, so that a slow report delays nothing else.
-// Requests that end during a report appear together in the next one. The lock is held.
+// reportLocked reports the newest statistics in a separate goroutine, so that a slow Report delays nothing else.
+// Requests that end during a report appear together in the next one. The queue's lock is held.
 func (q *Queue) reportLocked() {
 	if q.work.Report == nil {
 		return
@@ -32,7 +32,7 @@ func (q *Queue) reportLocked() {
 	}
 }
 
-// report reports until the newest statistics have been reported.
+// report reports statistics until the newest ones have been reported.
 func (q *Queue) report() {
 	for now, changed := q.nextReport(); changed; now, changed = q.nextReport() {
 		q.work.Report(now)

@@ -2,18 +2,18 @@ package batch
 
 import "slices"
 
-// transaction is the wait for the transaction of one accepted request, for all callers whose URIs it carries out.
+// transaction is the wait for the transaction of one accepted request, shared by all callers with URIs in it.
 type transaction struct {
 	job
 
 	waiting []*caller
 	results []*uriResult
 	ended   bool
-	err     error // of a transaction that has ended
+	err     error // its result, if ended
 }
 
-// awaitTransactionsLocked ends the callers that have nothing to wait for, and starts to wait for the transactions of
-// the others, once for each. The lock of the queue is held.
+// awaitTransactionsLocked ends the callers that have nothing to wait for, and starts one wait for each transaction of
+// the others. The caller holds the queue's lock.
 func (r *request) awaitTransactionsLocked(callers []*caller) {
 	q := r.queue
 	for _, c := range callers {
@@ -59,7 +59,8 @@ func (q *Queue) wait(receipt any, t *transaction) {
 	}
 }
 
-// endLocked ends a caller whose URIs were sent, unless it has left or waits for a transaction. The lock is held.
+// endLocked ends a caller whose URIs were sent, unless it has left or waits for a transaction. The queue's lock is
+// held.
 func (q *Queue) endLocked(c *caller) {
 	if !c.ended && c.waits == 0 {
 		delete(q.sent, c)
@@ -67,7 +68,7 @@ func (q *Queue) endLocked(c *caller) {
 	}
 }
 
-// resultLocked returns the result of a caller whose URIs are in a request; see resultOf. The lock is held.
+// resultLocked returns the result of a caller whose URIs are in a request; see resultOf. The queue's lock is held.
 func (q *Queue) resultLocked(c *caller, open error) Result {
 	return resultOf(c.uris, c.request.results, open, q.work.Wait != nil)
 }

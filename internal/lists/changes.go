@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-// Changes are the changes of a list.
+// Changes describes changes to a list.
 type Changes struct {
-	Held   []Entry // the entries of the list; it may hold a meaning several times
-	Add    []Entry // entries to add; their meanings differ
-	Remove []int   // indexes of Held, ascending
+	Held   []Entry // the current entries; several may have the same meaning
+	Add    []Entry // entries to add, with different meanings
+	Remove []int   // indexes in Held, ascending
 }
 
-// Size returns how many entries the list holds after the changes.
+// Size returns the number of entries in the list after the changes.
 func (c *Changes) Size() int { return len(c.Held) - len(c.Remove) + len(c.Add) }
 
-// Split returns the entries that stay, and those that are removed.
+// Split returns the entries that are kept and those that are removed.
 func (c *Changes) Split() (kept, removed []Entry) {
 	kept, removed = make([]Entry, 0, len(c.Held)-len(c.Remove)), make([]Entry, 0, len(c.Remove))
 	for i, e := range c.Held {
@@ -28,8 +28,8 @@ func (c *Changes) Split() (kept, removed []Entry) {
 	return kept, removed
 }
 
-// Compare finds the changes that make a list equal to the desired entries. Of entries with the same meaning, all stay
-// or all go.
+// Compare returns the changes that make a list equal to the desired entries. Entries with the same meaning are either
+// all kept or all removed.
 func (d *Desired) Compare(held []Entry) *Changes {
 	c := &Changes{Held: held}
 	there, lacking := make([]bool, len(d.Entries)), len(d.Entries)
@@ -54,8 +54,9 @@ func (d *Desired) Compare(held []Entry) *Changes {
 // Misfit says which field of a stored plan does not fit the list.
 type Misfit struct{ Field, Reason string }
 
-// Stored returns the changes of a stored plan, which somebody may have edited, or why [Desired.Compare] cannot have made
-// them for a list with these entries. Of the entries to remove it reads ID and Text.
+// Stored returns the changes of a stored plan. A plan may have been edited, so Stored returns a Misfit if
+// [Desired.Compare] cannot have produced these changes for a list with these entries. Of the entries to remove it uses
+// only ID and Text.
 func Stored(held, add, remove []Entry) (*Changes, *Misfit) {
 	c, at := &Changes{Held: held, Add: add}, make(map[string]int, len(held))
 	for i, e := range held {
@@ -73,7 +74,7 @@ func Stored(held, add, remove []Entry) (*Changes, *Misfit) {
 	return c, c.contradiction()
 }
 
-// contradiction says which entry to add is in the list, or added twice.
+// contradiction returns a Misfit for the first entry to add that is in the list or added twice.
 func (c *Changes) contradiction() *Misfit {
 	kept, removed := c.Split()
 	known := make(map[Meaning]string, len(c.Held)+len(c.Add))
@@ -92,8 +93,8 @@ func (c *Changes) contradiction() *Misfit {
 	return nil
 }
 
-// Check compares the list after the changes with the expected one. others is true if entries differ that the changes do
-// not touch.
+// Check compares the list after the changes with the expected one. It returns the number of missing and unexpected
+// entries. others reports whether there are differences in entries that the changes do not touch.
 func (c *Changes) Check(after []Entry) (missing, unexpected int, others bool) {
 	is := SetOf(after)
 	kept, removed := c.Split()

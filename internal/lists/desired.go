@@ -8,19 +8,19 @@ import (
 	"go4.org/netipx"
 )
 
-// Desired are the entries that a list is to hold.
+// Desired holds the entries that a list should contain.
 type Desired struct {
-	*Set // the readable entries come first; a list may only keep the others
+	*Set // readable entries first; the others can only be kept, not added
 
 	texts    []string // as the caller wrote them
 	likely   string   // type of the first readable entry, or IP
 	readable int      // number of readable entries
-	mixed    bool     // they have both types
+	mixed    bool     // the readable entries are of both types
 }
 
-// NewDesired reads the texts before the list is known. Of several entries with the same meaning it keeps the first. most
-// is how many entries a list can hold. If no list can hold the texts together, NewDesired reads no further, and
-// [Desired.Impossible] says so. The error is that of the context.
+// NewDesired parses the texts. Of several entries with the same meaning it keeps the first. most is the maximum number
+// of entries in a list. If no list can contain all the texts, NewDesired stops, and [Desired.Impossible] reports the
+// problems. The only error is that of the context.
 func NewDesired(ctx context.Context, texts []string, most int) (*Desired, error) {
 	d := &Desired{Set: NewSet(min(len(texts), most)), texts: texts, likely: IP}
 	strange := NewSet(0)
@@ -53,7 +53,7 @@ func (d *Desired) Aggregate() {
 		b.AddPrefix(e.Prefix)
 	}
 	ranges, err := b.IPSet()
-	if err != nil { // they are countries
+	if err != nil { // the entries are countries
 		return
 	}
 	prefixes, strange := ranges.Prefixes(), d.Entries[d.readable:]
@@ -70,8 +70,8 @@ func (d *Desired) Aggregate() {
 	}
 }
 
-// Impossible yields the places and problems of the texts if no list can hold them together: readable ones of both types,
-// or more unreadable ones than most, because a list can only keep these.
+// Impossible yields the index and problem of each offending text if no list can contain all the texts, because readable
+// ones are of both types or more than most are unreadable.
 func (d *Desired) Impossible(most int) iter.Seq2[int, error] {
 	tooStrange := len(d.Entries)-d.readable > most
 	if !d.mixed && !tooStrange {
@@ -80,17 +80,17 @@ func (d *Desired) Impossible(most int) iter.Seq2[int, error] {
 	return problems(d.texts, d.likely, func(Meaning) bool { return !tooStrange })
 }
 
-// Unfit yields the places and problems of the texts that a list of this type with these entries cannot hold: entries of
-// the other type, and unreadable ones that are new.
+// Unfit yields the index and problem of each text that does not fit a list of this type with these entries: texts of
+// the other type, and unreadable ones that are not in the list.
 func (d *Desired) Unfit(listType string, held []Entry) iter.Seq2[int, error] {
 	if d.readable == len(d.Entries) && (d.readable == 0 || d.likely == listType) {
-		return problems(nil, "", nil) // the usual case, in which the texts need not be read again
+		return problems(nil, "", nil) // usually, so that the texts need not be parsed again
 	}
 	return problems(d.texts, listType, SetOf(held).Has)
 }
 
-// problems yields the problem of each text that is not for a list of this type. An unreadable text is for it if has
-// reports it.
+// problems yields the index and problem of each text that does not belong to a list of this type. An unreadable text
+// does if has returns true for it.
 func problems(texts []string, listType string, has func(Meaning) bool) iter.Seq2[int, error] {
 	return func(yield func(int, error) bool) {
 		for i, text := range texts {
@@ -103,7 +103,7 @@ func problems(texts []string, listType string, has func(Meaning) bool) iter.Seq2
 	}
 }
 
-// Places returns where each meaning comes first among the texts.
+// Places returns the index of the first text with each meaning.
 func (d *Desired) Places() map[Meaning]int {
 	places := make(map[Meaning]int, len(d.texts))
 	for i, text := range slices.Backward(d.texts) {

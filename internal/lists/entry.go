@@ -1,9 +1,9 @@
-// Package lists knows what the entries of a network list mean, which changes make a list equal to desired entries, in
-// which order, and how much may change at once. It knows texts, ids, addresses and numbers. It must not know requests,
-// tasks, or the SDK's types and errors.
+// Package lists parses the entries of network lists, computes and orders the changes that make a list equal to the
+// desired entries, and limits how much may change at once. It must not depend on requests, tasks, or the SDK's types
+// and errors.
 //
-// Entry points: [Parse] and [Read] for one entry, [NewDesired] and [Desired.Compare] for a plan, [Stored] for a plan that
-// was stored, [Changes.Order], [Fingerprint], and the guards [Removals] and [Additions].
+// Its entry points are [Parse] and [Read] for an entry, [NewDesired] and [Desired.Compare] for a plan, [Stored] for a
+// stored plan, [Changes.Order], [Fingerprint], and the limits [Removals] and [Additions].
 package lists
 
 import (
@@ -16,26 +16,26 @@ import (
 	"golang.org/x/text/language"
 )
 
-// The types of lists. (Service document, section 2.6.)
+// Types of lists. (Service document, section 2.6.)
 const (
 	IP  = "IP"
 	GEO = "GEO"
 )
 
-// Entry is an entry of a list, or one that a list is to hold.
+// Entry is an entry that a list contains or should contain.
 type Entry struct {
-	ID   string // "" unless a list holds the entry
-	Text string // as written, except that Parse writes a country in upper case
+	ID   string // "" if the entry is not in a list
+	Text string // as written, except that Parse converts a country code to upper case
 	Meaning
 }
 
 // Meaning is the canonical form of an entry. Entries with equal meanings are the same entry (open point 27): 192.0.2.1
 // and 192.0.2.1/32, 192.0.2.7/24 and 192.0.2.0/24, ::ffff:192.0.2.1 and 192.0.2.1, de and DE.
 type Meaning struct {
-	// Prefix is set if the entry is an address or a range. It is masked, and IPv4 in IPv6 is written as IPv4. An
+	// Prefix is set if the entry is an address or a range. It is masked, and an IPv4-mapped prefix is an IPv4 prefix. An
 	// address is a prefix of full length.
 	Prefix netip.Prefix
-	// Name is set otherwise: the country in upper case, or the text itself if it is neither.
+	// Name is set otherwise: the country code in upper case, or the text itself if it is none of these.
 	Name string
 }
 
@@ -47,14 +47,14 @@ func (m Meaning) Type() string {
 	return GEO
 }
 
-// Parse reads an address, a range or a country code.
+// Parse parses an address, a range or a country code.
 func Parse(text string) (Entry, error) {
 	if len(text) == len("DE") {
 		if code := strings.ToUpper(text); isCountry(code) {
 			return Entry{Text: code, Meaning: Meaning{Name: code}}, nil
 		}
 	}
-	if strings.Contains(text, "/") { // before ParseAddr, which would build an error for each range
+	if strings.Contains(text, "/") { // before ParseAddr, which allocates an error for each range
 		if prefix, err := netip.ParsePrefix(text); err == nil {
 			return Entry{Text: text, Meaning: Meaning{Prefix: unmap(prefix).Masked()}}, nil
 		}
@@ -69,7 +69,7 @@ func Parse(text string) (Entry, error) {
 	return Entry{}, fmt.Errorf("%q is neither an IP address, a CIDR range nor an ISO 3166-1 country code", text)
 }
 
-// ParseFor reads an entry for a list of this type, or of any type if listType is "".
+// ParseFor parses an entry for a list of this type, or of any type if listType is "".
 func ParseFor(listType, text string) (Entry, error) {
 	e, err := Parse(text)
 	if err == nil && e.Type() != cmp.Or(listType, e.Type()) {
@@ -78,8 +78,8 @@ func ParseFor(listType, text string) (Entry, error) {
 	return e, err
 }
 
-// Read returns the meaning of any text that a service may hold. If [Parse] does not accept it, such as XK for Kosovo or
-// an unusual spelling of an address, its meaning is the text itself. The letter case of a two-letter code is ignored.
+// Read returns the meaning of any text that a list may contain. For a text that [Parse] does not accept, such as XK for
+// Kosovo or an unusual spelling of an address, that is the text itself, with a two-letter code in upper case.
 func Read(text string) Meaning {
 	e, err := Parse(text)
 	if err != nil {
@@ -104,10 +104,10 @@ func Texts(entries []Entry) []string {
 	return texts
 }
 
-// mappedIPv4 are the IPv6 addresses that represent all IPv4 addresses.
+// mappedIPv4 contains the IPv4-mapped IPv6 addresses.
 var mappedIPv4 = netip.MustParsePrefix("::ffff:0:0/96")
 
-// unmap converts an IPv4 range written as IPv4 in IPv6 to IPv4. It returns any other prefix unchanged.
+// unmap converts an IPv4-mapped range to IPv4. It returns any other prefix unchanged.
 func unmap(p netip.Prefix) netip.Prefix {
 	if p.Addr().Is4In6() && p.Bits() >= mappedIPv4.Bits() {
 		return netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-mappedIPv4.Bits())
@@ -115,7 +115,7 @@ func unmap(p netip.Prefix) netip.Prefix {
 	return p
 }
 
-// isCountry reports whether a code in upper case is assigned in ISO 3166-1 alpha-2. The library also accepts private
+// isCountry reports whether an upper-case code is assigned in ISO 3166-1 alpha-2. The library also accepts private
 // codes, reserved ones, which have no UN M.49 number, and some of former countries (ISO 3166-3).
 func isCountry(code string) bool {
 	region, err := language.ParseRegion(code)

@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// Fingerprint returns a hash of a list. Two lists have the same fingerprint if they have the same type, and hold the
-// same texts under the same ids, in any order. It is the SHA-256 of the type and of each id and text, sorted by id and
-// text, each after its length. Stored plans hold fingerprints.
+// Fingerprint returns a hash of a list. Two lists have the same fingerprint if they have the same type and the same
+// texts with the same IDs, in any order. It is the SHA-256 of the type and of each ID and text, sorted by ID and text,
+// each preceded by its length. Stored plans contain fingerprints, so the algorithm must not change.
 func Fingerprint(listType string, held []Entry) string {
 	type headed struct {
-		head  uint64 // the first 8 bytes of the id: they sort as the ids do, and comparing numbers is much faster
+		head  uint64 // the first 8 bytes of the ID, because comparing numbers is much faster
 		entry *Entry
 	}
 	order := make([]headed, len(held))

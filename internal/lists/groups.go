@@ -6,23 +6,23 @@ import (
 	"slices"
 )
 
-// Only some changes matter for the protection. A removal is spare if an entry that stays or another removed range covers
-// it, or if no addition covers any of its addresses. An addition is spare in the same cases. What is left forms groups:
-// one added range with the removed ranges within it, or one removed range with the added ranges within it. The groups
-// are disjoint, so their order does not matter for the protection.
+// The order matters only for some changes. A removal is spare if an entry that stays or another removed range covers
+// it, or if no addition covers any of its addresses; additions are spare correspondingly. The other changes form
+// groups: an added range with the removed ranges within it, or a removed range with the added ranges within it. The
+// groups are disjoint, so their order does not affect which addresses are covered.
 
-// group has added and removed ranges that cover the same addresses. At least one of both is a single range. A spare
-// addition is a group without removals.
+// group holds added and removed ranges that cover the same addresses, one range on at least one side. A spare addition
+// is a group without removals.
 type group struct {
 	add    []Entry
-	remove []int // indexes of Changes.Held
+	remove []int // indexes in Changes.Held
 }
 
 // change is an entry that stays, is added or is removed.
 type change struct {
 	netip.Prefix
 
-	i    int32 // index of Changes.Held, or of Changes.Add
+	i    int32 // index in Changes.Held or Changes.Add
 	kind uint8
 }
 
@@ -32,7 +32,7 @@ const (
 	removed
 )
 
-// sorted returns all changes. Those without addresses come first, and a range comes before those within it.
+// sorted returns all changes. Those without addresses come first, and a range comes before the ranges within it.
 func sorted(c *Changes) []change {
 	all := make([]change, 0, len(c.Held)+len(c.Add))
 	for i, e := range c.Held {
@@ -53,17 +53,17 @@ func sorted(c *Changes) []change {
 	return all
 }
 
-// holds reports whether a range holds that of a later change.
+// holds reports whether around contains the range of a later change.
 func holds(around netip.Prefix, c change) bool {
 	return around.IsValid() && around.Contains(c.Addr())
 }
 
-// find finds the groups and the spare removals in one pass. The groups that free most room come first, and spare
-// additions last.
+// find finds the groups and the spare removals in one pass. Groups that free the most room come first, spare additions
+// last.
 func (s *sorter) find() {
 	var keep netip.Prefix  // the last outermost range that stays
-	var top, member change // the last outermost range of a change, and the last one of the other kind within it
-	var members []int32    // indexes of all of the other kind within top
+	var top, member change // the last outermost changed range, and the last one of the other kind within it
+	var members []int32    // indexes of all ranges of the other kind within top
 	for _, next := range sorted(s.Changes) {
 		switch {
 		case !next.IsValid(), holds(keep, next):
@@ -85,7 +85,7 @@ func (s *sorter) find() {
 	})
 }
 
-// single records a change that covers and uncovers nothing by itself.
+// single records a spare change.
 func (s *sorter) single(c change) {
 	switch c.kind {
 	case stays:
@@ -96,8 +96,8 @@ func (s *sorter) single(c change) {
 	}
 }
 
-// group records the outermost range of a group and its members. A gap begins with the first removal of a group and ends
-// with its last addition, so these are the narrowest.
+// group records the group of an outermost range and its members. A gap lasts from the first removal of a group to its
+// last addition, so these are the narrowest ranges.
 func (s *sorter) group(top change, members []int32) {
 	if len(members) == 0 {
 		s.single(top)

@@ -20,9 +20,9 @@ const (
 	Default = "default"
 )
 
-// Removals returns how many of size entries a limit allows to remove. A share is rounded down. It returns false if the
-// text is not a limit. The default is a fifth of the entries. Of a small list, where that may be less than one entry, it
-// is up to three, but never more than half, because an empty feed must not empty a list.
+// Removals returns how many of size entries a limit allows removing. A share is rounded down. It returns false if limit
+// is not valid. The default is a fifth of the entries. For a small list it is up to three entries, but never more than
+// half, because an empty feed must not empty a list.
 func Removals(limit string, size int) (most int, ok bool) {
 	switch limit {
 	case None:
@@ -55,19 +55,19 @@ func AllowRemovals(n, size int) (number, share string) {
 	return strconv.Itoa(n), strconv.FormatFloat(float64((n*steps+size-1)/size)/(steps/100), 'f', -1, 64) + "%"
 }
 
-// AnyWidth allows every range.
+// AnyWidth allows ranges of any width.
 const AnyWidth = -1
 
-// Additions are the limits for added entries.
+// Additions holds the limits for added entries.
 type Additions struct {
-	Most       int // entries
+	Most       int // maximum number of entries
 	WidestIPv4 int // prefix length of the widest allowed range; AnyWidth allows all
 	WidestIPv6 int
-	Never      []netip.Prefix // what no added range may overlap
+	Never      []netip.Prefix // ranges that no added one may overlap
 }
 
-// Overlap reports whether two ranges have an address in common. It compares IPv4 in its IPv6 form, because a service
-// may match IPv4 clients in that form. An invalid range overlaps none.
+// Overlap reports whether two ranges have an address in common. IPv4 ranges are compared in IPv4-mapped form, in which
+// a service may match IPv4 clients. An invalid range overlaps none.
 func Overlap(a, b netip.Prefix) bool { return inIPv6(a).Overlaps(inIPv6(b)) }
 
 func inIPv6(p netip.Prefix) netip.Prefix {
@@ -77,9 +77,9 @@ func inIPv6(p netip.Prefix) netip.Prefix {
 	return netip.PrefixFrom(netip.AddrFrom16(p.Addr().As16()), mappedIPv4.Bits()+p.Bits())
 }
 
-// Refused yields each violation of the limits as the name of the option and a reason. place returns where an added entry
-// comes from. An IPv6 range that contains the IPv6 form of every IPv4 address counts as 0.0.0.0/0, because a service may
-// match IPv4 clients in that form.
+// Refused yields the option and the reason of each violation of the limits. place returns where an added entry comes
+// from. An IPv6 range that contains all IPv4-mapped addresses counts as 0.0.0.0/0, because a service may match IPv4
+// clients in that form.
 func (a Additions) Refused(added []Entry, place func(i int) string) iter.Seq2[string, string] {
 	return func(yield func(option, reason string) bool) {
 		name := func(i int) string { return fmt.Sprintf("%s (%s)", redact.Line(added[i].Text), place(i)) }
@@ -105,7 +105,7 @@ func (a Additions) Refused(added []Entry, place func(i int) string) iter.Seq2[st
 	}
 }
 
-// tooWide says how to allow a range of this length. It says AnyWidth for 0, which would mean the default.
+// tooWide returns how to allow a range with a prefix of bits. For 0, which would mean the default, that is AnyWidth.
 func tooWide(but, family string, widest, bits int) string {
 	return fmt.Sprintf("%s the widest allowed %s range is /%d; set Widest%s to %d to allow it", but, family, widest, family, cmp.Or(bits, AnyWidth))
 }

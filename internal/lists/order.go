@@ -1,35 +1,35 @@
 package lists
 
-// Additions come before removals, so that an address that is protected before and after stays protected in between. If
-// the list has no room for that, the order follows one rule. The changes that matter for the protection form groups
-// (groups.go). Within a group, all additions come before the first removal. The groups that free most room come first,
-// spare removals make room for the next call, and spare additions come last. So there is room for each group, except at
-// the beginning, if the list is full and no removal is spare, and at the end, if the list will be full and no addition
-// is spare. Then a gap opens: an entry is removed before the additions that cover its addresses. If each group needs a
-// gap, several are open at a time, because otherwise each would take a request of its own.
+// Additions come before removals, so that addresses covered before and after the changes stay covered in between. If
+// the list has no room for all additions, they are ordered in groups (groups.go). Within a group, all additions come
+// before the first removal. Groups that free the most room come first, spare removals make room for the next call, and
+// spare additions come last. So there is room for each group, except at the beginning, if the list is full and no
+// removal is spare, and at the end, if the list will be full and no addition is spare. Then there is a gap: an entry is
+// removed before the additions that cover its addresses. If many groups need a gap, several are open at a time, because
+// otherwise each group would need its own request.
 
-// maxGaps is how many gaps may be open at a time.
+// maxGaps is the maximum number of gaps open at a time, unless more are needed to make room.
 const maxGaps = 100
 
-// Limits are the largest numbers of entries in a list, and of entries that one call may add.
+// Limits holds the maximum number of entries in a list, and of entries that one call may add.
 type Limits struct{ List, Call int }
 
-// Step is a part of the changes: additions, then removals. The additions must be in effect before the removals begin, and
-// all of them before the next step begins.
+// Step is a part of the changes: additions, then removals. The additions must be in effect before the removals begin,
+// and the whole step before the next one begins.
 type Step struct {
 	Add    []Entry
-	Remove []int // indexes of Changes.Held
+	Remove []int // indexes in Changes.Held
 }
 
-// Order is the order of all changes.
+// Order is an order in which to make all changes.
 type Order struct {
 	Steps     []Step
-	Peak      int // largest number of entries on the way
-	Requests  int // calls that change the list; a removal needs one each
-	Uncovered int // removals before the additions that cover their addresses, at most
+	Peak      int // largest number of entries at any time
+	Requests  int // calls that change the list, one for each removal
+	Uncovered int // maximum number of removals before the additions that cover their addresses
 }
 
-// Order sorts the changes. The list must have room for the entries that stay and the added ones.
+// Order orders the changes. The entries that stay and the added ones must fit into the list.
 func (c *Changes) Order(l Limits) Order {
 	s := sorter{Changes: c, limits: l, room: l.List - len(c.Held), order: Order{Peak: len(c.Held)}}
 	if len(c.Add) <= s.room {
@@ -50,15 +50,15 @@ func (c *Changes) Order(l Limits) Order {
 	return s.order
 }
 
-// sorter is the state of an order that is being made.
+// sorter is the state of Order.
 type sorter struct {
 	*Changes
 
 	limits Limits
 	order  Order
-	room   int     // for further entries after the steps so far
-	groups []group // those that are left, in their order
-	spare  []int   // removals that are left, and that uncover nothing
+	room   int     // room for further entries after the steps so far
+	groups []group // remaining groups, in order
+	spare  []int   // remaining spare removals
 }
 
 // step appends a step.
@@ -72,7 +72,7 @@ func (s *sorter) step(add []Entry, remove []int) {
 	s.room += len(remove) - len(add)
 }
 
-// makeRoom removes spare entries, so that the next call can add as many entries as it may.
+// makeRoom makes spare removals, so that the next call can add as many entries as possible.
 func (s *sorter) makeRoom() {
 	want := 0
 	for i := 0; i < len(s.groups) && want < s.limits.Call; i++ {
@@ -83,9 +83,9 @@ func (s *sorter) makeRoom() {
 	s.spare = s.spare[n:]
 }
 
-// fitting takes the next groups that the list has room for, and returns their changes.
+// fitting removes the next groups that the list has room for, and returns their changes.
 func (s *sorter) fitting() (all group) {
-	all.add = make([]Entry, 0, min(max(0, s.room), len(s.groups))) // there may be tens of thousands
+	all.add = make([]Entry, 0, min(max(0, s.room), len(s.groups))) // there may be tens of thousands of groups
 	for len(s.groups) > 0 && len(all.add)+len(s.groups[0].add) <= s.room {
 		all.add, all.remove = append(all.add, s.groups[0].add...), append(all.remove, s.groups[0].remove...)
 		s.groups = s.groups[1:]
@@ -93,10 +93,10 @@ func (s *sorter) fitting() (all group) {
 	return all
 }
 
-// openGaps opens gaps in the next groups, until there is room for their additions and they free more room.
+// openGaps removes entries of the next groups before their additions, until these fit and further removals free room.
 func (s *sorter) openGaps() {
 	first := &s.groups[0]
-	if n := min(s.room, len(first.add)-1); n > 0 { // a group may have room for all but its last additions
+	if n := min(s.room, len(first.add)-1); n > 0 { // there may be room for all but its last additions
 		s.step(first.add[:n], nil)
 		first.add = first.add[n:]
 	}

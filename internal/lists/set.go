@@ -2,15 +2,15 @@ package lists
 
 import "net/netip"
 
-// Set holds entries of different meanings. [NewSet] creates it.
+// Set is a set of entries with different meanings. Create it with [NewSet].
 type Set struct {
-	Entries []Entry // in the order in which they were added
+	Entries []Entry // in order of addition
 
-	ranges map[rangeKey]int32 // positions of the entries with addresses
-	names  map[string]int32   // positions of the others
+	ranges map[rangeKey]int32 // indexes of the entries with addresses
+	names  map[string]int32   // indexes of the others
 }
 
-// rangeKey identifies a prefix. Unlike a netip.Prefix it has no pointers, so the garbage collector skips the map.
+// rangeKey identifies a prefix. It has no pointers, so the garbage collector does not scan the map.
 type rangeKey struct {
 	addr [16]byte
 	bits uint8
@@ -21,12 +21,12 @@ func keyOf(p netip.Prefix) rangeKey {
 	return rangeKey{p.Addr().As16(), uint8(p.Bits()), p.Addr().Is4()} //nolint:gosec // at most 128
 }
 
-// NewSet returns an empty set with room for n entries.
+// NewSet returns an empty set with capacity for n entries.
 func NewSet(n int) *Set {
 	return &Set{Entries: make([]Entry, 0, n), ranges: make(map[rangeKey]int32, n), names: map[string]int32{}}
 }
 
-// SetOf returns the set of the entries. Of entries with the same meaning it holds the first.
+// SetOf returns a set of the entries. Of entries with the same meaning it keeps the first.
 func SetOf(entries []Entry) *Set {
 	s := NewSet(len(entries))
 	for _, e := range entries {
@@ -35,9 +35,9 @@ func SetOf(entries []Entry) *Set {
 	return s
 }
 
-// Add adds an entry unless there is one with the same meaning.
+// Add adds an entry unless the set has one with the same meaning.
 func (s *Set) Add(e Entry) {
-	at := int32(len(s.Entries)) //nolint:gosec // memory ends first
+	at := int32(len(s.Entries)) //nolint:gosec // limited by memory
 	switch {
 	case s.Has(e.Meaning):
 		return
@@ -49,7 +49,7 @@ func (s *Set) Add(e Entry) {
 	s.Entries = append(s.Entries, e)
 }
 
-// Find returns the position of the entry with this meaning.
+// Find returns the index of the entry with this meaning.
 func (s *Set) Find(m Meaning) (at int, found bool) {
 	var n int32
 	if m.Prefix.IsValid() {
@@ -60,13 +60,13 @@ func (s *Set) Find(m Meaning) (at int, found bool) {
 	return int(n), found
 }
 
-// Has reports whether the set holds an entry with this meaning.
+// Has reports whether the set has an entry with this meaning.
 func (s *Set) Has(m Meaning) bool {
 	_, found := s.Find(m)
 	return found
 }
 
-// Lacking returns those of the entries whose meaning is not in the set.
+// Lacking returns the entries whose meanings are not in the set.
 func (s *Set) Lacking(entries []Entry) (missing []Entry) {
 	for _, e := range entries {
 		if !s.Has(e.Meaning) {

@@ -14,7 +14,7 @@ type LateError struct {
 	Refusing bool          // the service refuses purges as too fast
 }
 
-// Error says when the permit comes, and why it is late.
+// Error returns when the permit would come, and why so late.
 func (e *LateError) Error() string {
 	text := fmt.Sprintf("the next purge permit comes in %v or later, but the deadline is in %v",
 		e.Wait.Round(time.Millisecond), e.Deadline.Round(time.Millisecond))
@@ -24,19 +24,20 @@ func (e *LateError) Error() string {
 	return text
 }
 
-// Is matches [context.DeadlineExceeded].
+// Is reports whether target is [context.DeadlineExceeded].
 func (e *LateError) Is(target error) bool { return target == context.DeadlineExceeded }
 
 // RefusedError means that the service has refused all purges as too fast for longer than the caller's patience.
 type RefusedError struct{ After time.Duration }
 
-// Error says how long the service has refused all purges.
+// Error returns how long the service has refused all purges.
 func (e *RefusedError) Error() string {
 	return fmt.Sprintf("the service has refused all purges as too fast for %v", e.After)
 }
 
-// forecast returns a function whose n-th call gives the earliest time of the permit for the n-th caller in the queue.
-// It assumes the best case: every request on its way arrives now, and all are accepted. The lock is held.
+// forecast returns a function whose n-th call returns the earliest time at which the n-th caller in the queue can get
+// its permit. It assumes that every request on its way arrives now, and that all are accepted. The caller holds the
+// lock.
 func (l *Limiter) forecast(now time.Time) (next func() time.Time) {
 	byPace, rate := latest(now.Add(l.waitByPace(now)), l.resume), 0.0
 	if l.interval > 0 {
@@ -64,8 +65,8 @@ func (l *Limiter) forecast(now time.Time) (next func() time.Time) {
 	}
 }
 
-// waitByPace returns the shortest possible wait for the end of the interval. If a purge on its way is accepted, the
-// interval becomes shorter and is drawn anew.
+// waitByPace returns the shortest possible wait for the end of the interval, which is redrawn and becomes shorter when
+// a purge on its way is accepted.
 func (l *Limiter) waitByPace(now time.Time) time.Duration {
 	if l.interval == 0 {
 		return 0
@@ -83,8 +84,8 @@ func (l *Limiter) waitByPace(now time.Time) time.Duration {
 	return min(wait, time.Duration(float64(wait)/float64(l.drawn)*leastJitter*float64(intervalOf(rate))))
 }
 
-// drop removes callers from the queue that cannot get a permit in time, and makes the first one try again. The lock is
-// held.
+// drop removes callers that cannot get a permit in time from the queue, and makes the first one try again. The caller
+// holds the lock.
 func (l *Limiter) drop(now time.Time) {
 	next := l.forecast(now)
 	kept := l.queue[:0]

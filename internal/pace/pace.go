@@ -1,14 +1,13 @@
 // Package pace grants permits for purges. The service accepts two purge requests in any second for each customer, and
 // counts them when they arrive (service document, section 8).
 //
-// Two mechanisms keep this limit. Places bound arrivals: there are two, and a request occupies one from its departure
-// until [Hold] after its arrival. Of any three requests two use the same place. So the later one departs at least
-// [Hold] after the earlier one arrived, however long the network delays them. The pace adapts: a refused purge doubles
-// the interval between permits, and accepted ones shorten it slowly. So processes that do not know each other converge
-// to fair shares.
+// Two mechanisms enforce this limit. Two slots limit arrivals: a request occupies a slot from when it is sent until
+// [Hold] after its arrival. Of any three requests, two use the same slot, so the later one is sent at least [Hold]
+// after the earlier one arrived, however long the network delays them. And the pace adapts: a refused purge doubles the
+// interval between permits, and accepted ones shorten it slowly, so that independent processes converge to fair shares.
 //
-// The package knows time and contexts. It must not know HTTP, addresses or the SDK. Its entry points are [New],
-// [NewPace], [Limiter.Acquire] and [Permit].
+// The package must not depend on HTTP, addresses or the SDK. Its entry points are [New], [NewPace], [Limiter.Acquire]
+// and [Permit].
 package pace
 
 import (
@@ -20,46 +19,46 @@ import (
 	"time"
 )
 
-// Hold is how long a place stays occupied after its request has arrived. It is the second in which the service counts,
-// plus a margin for clocks and timers.
+// Hold is how long a slot stays occupied after its request has arrived: the second in which the service counts, plus a
+// margin for clocks and timers.
 const Hold = 1050 * time.Millisecond
 
 const places = 2 // service document, section 8
 
-// onTheWay marks a place whose request has not arrived yet. It is later than any time at which a place becomes free.
+// onTheWay marks a slot whose request has not arrived yet. It is later than any time at which a slot becomes free.
 var onTheWay = time.Unix(1<<40, 0)
 
-// Limiter grants permits in the order of the calls. Purges that retry after a refusal get every second permit while
-// others wait. A Limiter is safe for concurrent use.
+// Limiter grants permits in the order of the calls, except that purges retried after a refusal get every second permit
+// while others wait. A Limiter is safe for concurrent use.
 type Limiter struct {
 	mu     sync.Mutex
 	queue  []*waiter
-	places []time.Time // when each place becomes free; empty for NewPace
+	places []time.Time // when each slot becomes free; empty for NewPace
 	flying int         // permits that have not ended
 	resume time.Time   // no permit before this time
 	pace
 }
 
-// New returns a limiter that bounds arrivals and adapts its pace.
+// New returns a limiter that limits arrivals and adapts its pace.
 func New() *Limiter {
 	l := NewPace()
 	l.places = make([]time.Time, places)
 	return l
 }
 
-// NewPace returns a limiter that does not bound arrivals, for use in front of another limiter. It grants every permit
+// NewPace returns a limiter that does not limit arrivals, for use in front of another limiter. It grants every permit
 // at once until a purge is refused.
 func NewPace() *Limiter {
 	return &Limiter{pace: newPace(rand.Float64)}
 }
 
-// Caller is one purge. It acquires a permit for each of its attempts, one after the other.
+// Caller is a purge. It acquires a permit for each of its attempts, one after the other.
 type Caller struct {
 	// Patience is how long the purge waits for a permit while the service accepts no purge.
 	Patience time.Duration
 
 	since   time.Time // first request for a permit
-	refused time.Time // last refusal; zero: never refused
+	refused time.Time // last refusal; zero if never refused
 	own     int       // refusals that were not about the pace
 }
 
@@ -67,8 +66,8 @@ type Caller struct {
 type waiter struct {
 	*Caller
 
-	deadline time.Time     // zero: none
-	wake     chan struct{} // gets a value when the caller must check again
+	deadline time.Time     // zero if there is none
+	wake     chan struct{} // signals that the caller must try again
 	err      error         // set if the caller gets no permit
 }
 
@@ -76,13 +75,13 @@ type waiter struct {
 type Permit struct {
 	limiter *Limiter
 	caller  *Caller
-	place   int // -1: none
+	place   int // index of its slot; -1 if there is none
 	granted time.Time
 }
 
-// Acquire blocks until a request may be sent. When ctx ends, it returns the error of ctx. As soon as it knows that the
-// permit would come after the deadline of ctx, it returns a [*LateError]. If the service refuses all purges for longer
-// than the caller's patience, it returns a [*RefusedError]. The caller must end the permit with [Permit.End].
+// Acquire blocks until a request may be sent. The caller must end the permit with [Permit.End]. When ctx ends, Acquire
+// returns the error of ctx. As soon as the permit is known to come after the deadline of ctx, it returns a
+// [*LateError]. If the service refuses all purges for longer than the caller's patience, it returns a [*RefusedError].
 func (l *Limiter) Acquire(ctx context.Context, c *Caller) (*Permit, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -102,7 +101,7 @@ func (l *Limiter) Acquire(ctx context.Context, c *Caller) (*Permit, error) {
 }
 
 // enter inserts a caller into the queue. A new caller goes to the end. A refused one goes behind the last refused
-// caller and one new caller, so that both kinds take turns and neither starves the other.
+// caller and one new caller, so that both kinds take turns.
 func (l *Limiter) enter(deadline time.Time, c *Caller) *waiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -127,15 +126,15 @@ func (l *Limiter) enter(deadline time.Time, c *Caller) *waiter {
 	}
 	l.queue = slices.Insert(l.queue, at, w)
 	if at == len(l.queue)-1 && w.deadline.IsZero() && l.refusing.IsZero() {
-		l.wakeFirst() // this caller delays no other
+		l.wakeFirst() // the new caller delays no other
 	} else {
 		l.drop(now)
 	}
 	return w
 }
 
-// forget drops all times. They lie in the future, so they came from another clock, such as that of a testing/synctest
-// bubble, which begins in the year 2000. A place whose request is on its way stays occupied.
+// forget drops all times, which are in the future. They came from another clock: that of a testing/synctest bubble
+// begins in the year 2000. A slot whose request is on its way stays occupied.
 func (l *Limiter) forget() {
 	l.resume, l.pace = time.Time{}, newPace(l.jitter)
 	for i, at := range l.places {
@@ -155,11 +154,11 @@ func (l *Limiter) leave(w *waiter) {
 	l.wakeFirst()
 }
 
-// untilWoken is a wait that only a signal ends: the wait for an earlier caller, or for a request on its way.
+// untilWoken is a wait that only a signal ends, such as the wait for an earlier caller or for a request on its way.
 const untilWoken = time.Duration(math.MaxInt64)
 
 // try returns a permit if the caller is first and a permit is available. Otherwise it returns how long to wait before
-// the next try, or the error if the caller gets no permit.
+// the next try, or an error if the caller will get no permit.
 func (l *Limiter) try(w *waiter, now time.Time) (*Permit, time.Duration, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -174,13 +173,13 @@ func (l *Limiter) try(w *waiter, now time.Time) (*Permit, time.Duration, error) 
 		l.queue[0] = nil
 		l.queue = l.queue[1:]
 		if len(l.queue) > 0 {
-			l.drop(now) // take has drawn a new interval, which changes the forecast
+			l.drop(now) // the new interval changes the forecast
 		}
 	}
 	return permit, wait, nil
 }
 
-// take returns a permit, or how long to wait for one. The lock is held.
+// take returns a permit, or how long to wait for one. The caller holds the lock.
 func (l *Limiter) take(c *Caller, now time.Time) (*Permit, time.Duration) {
 	place, free := l.nextPlace()
 	if free.Equal(onTheWay) {
@@ -201,7 +200,7 @@ func (l *Limiter) take(c *Caller, now time.Time) (*Permit, time.Duration) {
 	return &Permit{limiter: l, caller: c, place: place, granted: now}, 0
 }
 
-// nextPlace returns the place that becomes free first, and when. It returns -1 if the limiter has no places.
+// nextPlace returns the slot that becomes free first, and when. It returns -1 if the limiter has no slots.
 func (l *Limiter) nextPlace() (place int, free time.Time) {
 	place = -1
 	for i, at := range l.places {
@@ -212,8 +211,8 @@ func (l *Limiter) nextPlace() (place int, free time.Time) {
 	return place, free
 }
 
-// End frees the permit's place. arrived is the latest time at which the request may reach the service; it may be in the
-// future. The zero time means that nothing was sent. It must be called once.
+// End ends the permit and must be called exactly once. arrived is the latest time at which the request may reach the
+// service, and may be in the future. The zero time means that nothing was sent.
 func (p *Permit) End(arrived time.Time) {
 	l := p.limiter
 	l.mu.Lock()
@@ -230,7 +229,7 @@ func (p *Permit) End(arrived time.Time) {
 	}
 }
 
-// wakeFirst makes the first caller try again. The lock is held.
+// wakeFirst makes the first caller try again. The caller holds the lock.
 func (l *Limiter) wakeFirst() {
 	if len(l.queue) > 0 {
 		l.queue[0].signal()
@@ -240,7 +239,7 @@ func (l *Limiter) wakeFirst() {
 func (w *waiter) signal() {
 	select {
 	case w.wake <- struct{}{}:
-	default: // it has not received the last signal yet
+	default: // a signal is pending already
 	}
 }
 

@@ -6,30 +6,30 @@ import (
 	"strings"
 )
 
-// Unknown is the value of a number that a page does not give.
+// Unknown is the value of a number that a page does not contain.
 const Unknown = -1
 
-// Page holds the facts that a page gives about itself and the next page.
+// Page describes a page and how to find the next one.
 type Page struct {
-	IDs       []string // of its items
-	Own       *Link    // its own address; nil if it has none that can be read
+	IDs       []string // IDs of its items
+	Own       *Link    // the page's own address; nil if absent or unreadable
 	Next      *Link    // the address of the next page; nil if absent
-	Announces bool     // it says whether further pages exist
+	Announces bool     // the page says whether further pages exist
 	HasMore   *bool    // the member has_more; nil if absent
 	Index     int      // page_index, from 1; 0 if absent
 	Count     int      // page_count, or Unknown
-	Total     int64    // items of the whole collection, or Unknown
-	PastEnd   bool     // its request failed, maybe because there is no such page
+	Total     int64    // number of items in the whole collection, or Unknown
+	PastEnd   bool     // the request failed, possibly because there is no such page
 }
 
-// Link is an address that the service sent.
+// Link is an address from the service.
 type Link struct {
 	Path, Query string // the path is relative to the base URL
 	Err         error  // why the address cannot be used
 }
 
-// more reports whether the page announces another one. After earlier pages announced the next one, a page without these
-// members counts as the last: some services omit false and null.
+// more reports whether the page, whose number is given, announces another one. A page without these members counts as
+// the last, because some services omit false and null.
 func (p *Page) more(number int) bool {
 	switch {
 	case p.HasMore != nil:
@@ -41,17 +41,17 @@ func (p *Page) more(number int) bool {
 	}
 }
 
-// NumberIn returns the number that a query has for a name; 0 if there is none.
+// NumberIn returns the number in the query parameter name, or 0 if there is none.
 func NumberIn(query, name string) int {
-	values, _ := url.ParseQuery(query) // without the parts that cannot be parsed
+	values, _ := url.ParseQuery(query) // ignores the parts that cannot be parsed
 	n, _ := strconv.Atoi(values.Get(name))
 	return n
 }
 
-// withFilters returns the query next with the parameters of the first request written over its own: a service may omit
-// them, or forget to escape a plus sign, and would then continue with other items. The service alone decides on page,
-// and on count if next has one. What it adds stays byte for byte, because a cursor may hold anything that RFC 3986
-// allows, such as a semicolon.
+// withFilters returns the query next, overwritten with the parameters of the first request: a service may omit them, or
+// fail to escape a plus sign, and would then continue with other items. Only page, and count if it is in next, are
+// taken from next. Parameters that only next has are kept byte for byte, because a cursor may contain anything that RFC
+// 3986 allows, such as a semicolon.
 func withFilters(next, first string) string {
 	var theirs []string
 	ours, _ := url.ParseQuery(first)

@@ -1,7 +1,7 @@
-// Package paging reads a collection from its first page to its last and checks that no item is missing. It follows
-// next_uri. If no page says whether others follow, it counts pages itself. It can also prefetch pages by number.
+// Package paging reads all pages of a collection and checks that no item is missing. It follows next_uri, or counts
+// pages by itself if no page says whether others follow. It can also prefetch pages by number.
 //
-// It knows queries, page numbers and totals. It must not know requests, JSON, or what the items are.
+// The package must not depend on requests, JSON, or the type of the items.
 package paging
 
 import (
@@ -16,33 +16,33 @@ import (
 )
 
 const (
-	maxEmptyPages = 3     // empty pages in a row that end the reading although more are announced
-	maxAhead      = 1_000 // prefetched pages, whatever Ahead and page_count say
+	maxEmptyPages = 3     // empty pages in a row after which reading stops although more are announced
+	maxAhead      = 1_000 // upper bound of prefetched pages
 )
 
-// Collection is a collection to read.
+// Collection describes a collection to read.
 type Collection[T any] struct {
 	Path     string // relative to the base URL, in canonical form
 	Query    string // of the first page
-	MaxPages int    // 0: no limit
+	MaxPages int    // 0 means no limit
 	Ahead    int    // pages to prefetch; above 0, the collection must not change while it is read
 
-	// Read reads the page with this query. With Ahead, calls overlap.
+	// Read reads the page with this query. If Ahead is above 0, calls overlap.
 	Read func(ctx context.Context, query string) ([]T, Page, error)
 }
 
-// Broken means that a collection cannot be read to its end.
+// Broken means that a collection cannot be read completely.
 type Broken struct {
-	Pages  int // read so far
+	Pages  int // pages read so far
 	Reason string
 }
 
 // Error returns the reason.
 func (e *Broken) Error() string { return e.Reason }
 
-// All returns the items of all pages, page by page, and compares their number with the announced totals. It stops at the
-// first error. If the first page gives its number and page_count, All prefetches pages by number. Otherwise it reads the
-// page that next_uri leads to, or the one with the next number if no page says whether more follow.
+// All yields the items page by page, and compares their number with the announced totals. It stops at the first error.
+// With Ahead, it prefetches pages by number if the first page contains its number and page_count. Otherwise it reads
+// the page that next_uri points to, or the page with the next number if no page says whether more follow.
 func (c *Collection[T]) All(ctx context.Context) iter.Seq2[[]T, error] {
 	return func(yield func([]T, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -69,23 +69,23 @@ func (c *Collection[T]) All(ctx context.Context) iter.Seq2[[]T, error] {
 	}
 }
 
-// reader is the state of one reading.
+// reader is the state of one iteration.
 type reader[T any] struct {
 	*Collection[T]
 
 	head      Page // the first page
-	pages     int  // read so far
-	number    int  // of the last page
-	size      int  // items on the first page that was not empty
-	last      int  // items on the last page
+	pages     int  // number of pages read so far
+	number    int  // number of the last page
+	size      int  // number of items on the first page that was not empty
+	last      int  // number of items on the last page
 	empty     int  // empty pages in a row
 	delivered int64
 	announced bool            // a page said whether further pages exist
-	numbered  bool            // the first page gave its number and page_count, so pages are prefetched
-	asked     map[string]bool // queries, sorted
+	numbered  bool            // pages are prefetched by number
+	asked     map[string]bool // queries so far, with sorted parameters
 	seed      maphash.Seed
-	seen      map[uint64]bool // hashes of ids, 50,000 take about a megabyte; true: a page begins with this item
-	total     int64           // of the last page that had it, because it may change; Unknown unless the first page is page 1
+	seen      map[uint64]bool // hashes of IDs, about 1 MB for 50,000; true if a page begins with this item
+	total     int64           // as of the last page that had it; Unknown unless the first page is page 1
 	count     int             // page_count of the last page that had it, or Unknown
 
 	ready    []chan result[T] // prefetched pages, in order
@@ -98,8 +98,8 @@ type result[T any] struct {
 	err   error
 }
 
-// read reads a page, or takes a prefetched one, and checks it. Without an error, page is nil if the collection has ended
-// before this page.
+// read reads a page, or takes a prefetched one, and checks it. If page and err are nil, the collection ended before
+// this page.
 func (r *reader[T]) read(ctx context.Context, query string) (items []T, page *Page, err error) {
 	var got result[T]
 	if r.numbered {
@@ -109,7 +109,7 @@ func (r *reader[T]) read(ctx context.Context, query string) (items []T, page *Pa
 		got.items, got.page, got.err = r.Read(ctx, query)
 	}
 	if got.err != nil {
-		// A service may refuse a page past the end. A page shorter than requested, with nothing lacking, was the last.
+		// A service may refuse a page past the end. The last page was shorter than requested, and no item is missing.
 		if got.page.PastEnd && !r.announced && r.pages > 0 && r.last < NumberIn(r.Query, "count") && r.delivered >= r.total {
 			return nil, nil, nil
 		}
@@ -124,7 +124,7 @@ func (r *reader[T]) read(ctx context.Context, query string) (items []T, page *Pa
 	return got.items, &got.page, nil
 }
 
-// prefetch begins to read pages behind the last one, so that as many as Ahead says are under way or ready.
+// prefetch starts reading pages after the last one, so that Ahead pages are in progress or ready.
 func (r *reader[T]) prefetch(ctx context.Context) {
 	n := min(r.Ahead, maxAhead, r.head.Count-r.number)
 	if r.MaxPages > 0 {
@@ -140,14 +140,14 @@ func (r *reader[T]) prefetch(ctx context.Context) {
 	}
 }
 
-// withPage returns the query of the first request with another page number.
+// withPage returns the query of the first request with the given page number.
 func (r *reader[T]) withPage(number int) string {
 	values, _ := url.ParseQuery(r.Query)
 	values.Set("page", strconv.Itoa(number))
 	return values.Encode()
 }
 
-// ask records a query. It returns false if the same query was asked before, in any order of its parameters.
+// ask records a query. It returns false if the query was sent before, in any order of its parameters.
 func (r *reader[T]) ask(query string) bool {
 	if values, err := url.ParseQuery(query); err == nil {
 		query = values.Encode()
@@ -157,8 +157,8 @@ func (r *reader[T]) ask(query string) bool {
 	return !before
 }
 
-// check records a page. It refuses one with a wrong number, without new items, or of a collection that changed. deliver
-// is false if the collection has ended before this page.
+// check records a page. It returns an error if the page has a wrong number or no new items, or if the collection
+// changed. deliver is false if the collection ended before this page.
 func (r *reader[T]) check(page *Page) (deliver bool, err error) {
 	r.pages++
 	r.number++
@@ -166,7 +166,7 @@ func (r *reader[T]) check(page *Page) (deliver bool, err error) {
 	if r.pages == 1 {
 		r.head = *page
 		r.numbered = steady && page.Index > 0 && page.Count >= 0 && (page.Count > 0 || !page.more(page.Index))
-	} else if steady && items == 0 { // some services count what is on an empty page
+	} else if steady && items == 0 { // on an empty page, some services count only that page
 		page.Total, page.Count = cmp.Or(page.Total, Unknown), cmp.Or(page.Count, Unknown)
 	}
 	switch {
@@ -196,11 +196,11 @@ func (r *reader[T]) check(page *Page) (deliver bool, err error) {
 	return true, nil
 }
 
-// judge decides by the ids of its items whether a page may follow the earlier ones, because the other members of a task
-// change while it runs. A new item may move known ones to the next page, so a page may hold some known items, and a
-// short last page nothing else.
+// judge decides whether a page may follow the earlier ones. It compares only the IDs of the items, because the other
+// members of a task change while it runs. A new item may move known ones to the next page, so a page may contain some
+// known items, and a short last page may contain nothing else.
 func (r *reader[T]) judge(page *Page) (deliver bool, err error) {
-	known, begins := true, false // no item is new; the first one began an earlier page
+	known, begins := true, false // whether no item is new; whether the first item began an earlier page
 	for i, id := range page.IDs {
 		hash := maphash.String(r.seed, id)
 		began, seen := r.seen[hash]
@@ -225,7 +225,7 @@ func (r *reader[T]) judge(page *Page) (deliver bool, err error) {
 	}
 }
 
-// next returns the query of the page after this one, or false at the end of the collection.
+// next returns the query for the next page. more is false at the end of the collection.
 func (r *reader[T]) next(page *Page) (query string, more bool, err error) {
 	switch {
 	case r.numbered:
@@ -264,13 +264,13 @@ func (r *reader[T]) next(page *Page) (query string, more bool, err error) {
 	return query, true, nil
 }
 
-// checkEnd refuses an end that contradicts the last page or an earlier one. A collection may grow while it is read, so
-// more items than the total are no contradiction.
+// checkEnd returns an error if the end contradicts the last page or an earlier one. A collection may grow while it is
+// read, so more items than the total are not a contradiction.
 func (r *reader[T]) checkEnd(page *Page) error {
 	switch {
 	case r.numbered && page.more(r.number):
 		return r.broken("the last of %d pages announces more", r.number)
-	case page.Next != nil && (r.total < 0 || r.delivered < r.total): // if all items arrived, has_more is right
+	case page.Next != nil && (r.total < 0 || r.delivered < r.total): // if all items have arrived, has_more is right
 		return r.broken("has_more is false, but there is a next_uri")
 	case r.number < r.count:
 		return r.broken("page %d of %d announces no further page", r.number, r.count)

@@ -1,8 +1,8 @@
-// Package redact removes secrets from texts that people see: errors, log records, output of programs.
+// Package redact removes secrets from texts that people see, such as errors, log records and program output.
 //
-// A service may echo a request: as it is, as JSON, in a URL, in HTML. So a [Finder] has one regular expression for each
-// secret. In it, a letter or a digit stands for itself, and every other character for itself or one of its escapes.
-// Escapes within escapes are not found. The package knows texts, and neither HTTP nor the service.
+// A service may echo a request verbatim, in JSON, in a URL or in HTML. A [Finder] therefore has a regular expression
+// for each secret, in which every character other than a letter or digit matches itself or one of its escapes. Nested
+// escapes are not found. The package must not depend on HTTP or the service.
 package redact
 
 import (
@@ -16,14 +16,14 @@ import (
 	"unicode/utf16"
 )
 
-// What replaces a secret, and how much of a text is shown and searched.
+// The replacement of a secret, and how much of a text is shown and searched.
 const (
 	Mark   = "[redacted]"
-	Most   = 64 << 10 // bytes of a text that are shown
-	Margin = 8 << 10  // bytes behind these that are searched, for a secret that crosses their end
+	Most   = 64 << 10 // maximum bytes of a text that are shown
+	Margin = 8 << 10  // further bytes to search for a secret that extends beyond the shown ones
 )
 
-// userinfo finds the user name and password of another system in a URL, for example of a proxy. JSON may escape a slash.
+// userinfo matches a user name and password in a URL, for example of a proxy. JSON may escape a slash.
 var userinfo = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`((?:\\?/){2})[^/\\?#@\s"]+@`) })
 
 // Finder removes secrets from texts. It is immutable and safe for concurrent use.
@@ -31,12 +31,12 @@ type Finder struct {
 	compiled func() []*regexp.Regexp // lazy, because most clients never show a text
 }
 
-// NewFinder returns a Finder for these secrets. It leaves out those with less than four bytes, which occur in too many
+// NewFinder returns a Finder for the given secrets. It ignores those of less than four bytes, which occur in too many
 // texts by chance.
 func NewFinder(secrets ...Secret) *Finder {
 	return &Finder{sync.OnceValue(func() (all []*regexp.Regexp) {
 		longest := slices.SortedFunc(slices.Values(secrets), func(a, b Secret) int { return cmp.Compare(len(b.Reveal()), len(a.Reveal())) })
-		for _, s := range longest { // first, as one may be a part of another
+		for _, s := range longest { // longest first, because one may be part of another
 			if len(s.Reveal()) >= 4 {
 				all = append(all, regexp.MustCompile(expression(s.Reveal())))
 			}
@@ -45,15 +45,15 @@ func NewFinder(secrets ...Secret) *Finder {
 	})}
 }
 
-// Text returns the first most bytes of a text without secrets. It searches Margin bytes more. If the text goes on after
-// these, a secret may be cut there, so Text leaves out the last Margin bytes that it has searched.
+// Text returns at most the first most bytes of a text, without secrets. It searches Margin bytes more. If the text is
+// longer, a secret may be cut at the end of these, so Text drops the last Margin bytes of what it has searched.
 func (f *Finder) Text(text string, most int) string {
 	cut := len(text) >= most+Margin
 	text = text[:min(len(text), most+Margin)]
 	for _, secret := range f.compiled() {
 		text = secret.ReplaceAllLiteralString(text, Mark)
 	}
-	if strings.Contains(text, "@") { // most have none, and the expression is slow
+	if strings.Contains(text, "@") { // the expression is slow, and most texts have no @
 		text = userinfo().ReplaceAllString(text, "${1}"+Mark+"@")
 	}
 	if cut {
@@ -62,8 +62,8 @@ func (f *Finder) Text(text string, most int) string {
 	return text[:min(len(text), most)]
 }
 
-// Error returns err itself if its text holds no secret. Otherwise it returns an error with the redacted text, which
-// matches whatever err matches but wraps nothing.
+// Error returns err if its text contains no secret. Otherwise it returns an error with the redacted text, which matches
+// whatever err matches but wraps nothing.
 func (f *Finder) Error(err error) error {
 	text := err.Error()
 	safe := f.Text(text, Most)
@@ -82,7 +82,7 @@ type redactedError struct {
 func (e *redactedError) Error() string        { return e.text }
 func (e *redactedError) Is(target error) bool { return e.is(target) }
 
-// expression returns the regular expression of a secret.
+// expression returns the regular expression for a secret.
 func expression(secret string) string {
 	var b strings.Builder
 	for _, r := range secret {
@@ -96,13 +96,13 @@ func expression(secret string) string {
 	return b.String()
 }
 
-// short has the expressions of escapes by a name or a single character: in JSON, in a query, in HTML.
+// short maps characters to their short escapes in JSON, queries and HTML, as expressions.
 var short = map[rune]string{
 	'"': `\\"|&quot;`, '\\': `\\\\`, '/': `\\/`, '\b': `\\b`, '\f': `\\f`, '\n': `\\n`, '\r': `\\r`, '\t': `\\t`,
 	' ': `\+`, '&': "&amp;", '<': "&lt;", '>': "&gt;", '\'': "&apos;",
 }
 
-// escapes returns the expressions of the escapes of a character: in JSON, in a URL, in HTML.
+// escapes returns expressions for the escapes of a character in JSON, URLs and HTML.
 func escapes(r rune) []string {
 	json, percent := "", ""
 	for _, unit := range utf16.Encode([]rune{r}) {

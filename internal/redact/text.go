@@ -6,12 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// Secret is a text that does not print. The zero value holds no text.
+// Secret is a text that fmt does not print. The zero value holds no text.
 type Secret struct {
 	text *string // a pointer, because fmt prints unexported fields but does not follow pointers in them
 }
 
-// New returns a Secret with a text.
+// New returns a Secret that holds text.
 func New(text string) Secret { return Secret{&text} }
 
 // Reveal returns the text, which is empty for the zero value.
@@ -22,14 +22,14 @@ func (s Secret) Reveal() string {
 	return *s.text
 }
 
-// IsZero reports whether the secret is the zero value. One with an empty text is not.
+// IsZero reports whether s is the zero value. A Secret with an empty text is not.
 func (s Secret) IsZero() bool { return s.text == nil }
 
-// maxLine is how many bytes of a foreign text one message shows.
+// maxLine is the maximum number of bytes of a text that Line returns, before quoting.
 const maxLine = 512
 
-// Line returns a foreign text for one line of a log. It clips the text. It quotes a text with a character that does not
-// print, such as a newline, an escape of a terminal or a broken rune. It removes no secrets: the text must hold none.
+// Line returns a text from elsewhere so that it fits on one line of a log. It truncates a long text, and quotes a text
+// with unprintable characters, such as a newline, a terminal escape or invalid UTF-8. It does not remove secrets.
 func Line(text string) string {
 	if len(text) > maxLine {
 		text = strings.ToValidUTF8(text[:maxLine], "\uFFFD") + "..."

@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// Proxy is a slow or lossy connection to a server.
+// Proxy forwards connections to a server, with delays and losses.
 type Proxy struct {
-	Addr    string       // its own
-	Lost    atomic.Int64 // how many of the next answers are lost
-	Dropped atomic.Int64 // how many were
+	Addr    string       // host:port of the proxy
+	Lost    atomic.Int64 // number of the next replies to lose
+	Dropped atomic.Int64 // number of replies lost
 
 	delay time.Duration
 }
 
-// NewProxy starts a proxy to a server. It delays each direction.
+// NewProxy starts a proxy to the server at addr. It delays each direction by delay.
 func NewProxy(t *testing.T, addr string, delay time.Duration) *Proxy {
 	t.Helper()
 	p := &Proxy{delay: delay}
@@ -39,7 +39,7 @@ func NewProxy(t *testing.T, addr string, delay time.Duration) *Proxy {
 	return p
 }
 
-// listen calls serve for each connection to a new address, which it returns.
+// listen listens on a new address, which it returns, and calls serve for each connection.
 func listen(t *testing.T, serve func(net.Conn)) (addr string) {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")

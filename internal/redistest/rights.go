@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Rights returns the rights of the user of Redis that the page of the package under test names, in doc.go: lines of an
-// example that begin with ~ or +.
+// Rights returns the permissions of the Redis user that doc.go of the package under test lists, in the lines of code
+// blocks that begin with ~ or +.
 func Rights(t *testing.T) (rights []string) {
 	t.Helper()
 	page, err := os.ReadFile("doc.go")

@@ -1,5 +1,5 @@
-// Package redistest starts real servers of Redis and Valkey for tests. It knows neither go-redis nor the SDK. Its entry
-// points are [OnServers], [NewProxy], [Rights], [Suspend] and [Resume].
+// Package redistest starts real Redis and Valkey servers for tests. It must not depend on go-redis or the SDK. Its
+// entry points are [OnServers], [NewProxy], [Rights], [Suspend] and [Resume].
 package redistest
 
 import (
@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// OnServers runs a test on each installed kind of server, with these arguments. Without redis-server, it skips the test,
-// or fails it if REQUIRE_REDIS is 1.
+// OnServers runs a test against each kind of server that is installed, started with args. If there is none, it skips
+// the test. If REQUIRE_REDIS is 1, a missing redis-server fails the test.
 func OnServers(t *testing.T, test func(t *testing.T, s *Server), args ...string) {
 	t.Helper()
 	found := false
@@ -40,16 +40,16 @@ func OnServers(t *testing.T, test func(t *testing.T, s *Server), args ...string)
 	}
 }
 
-// Server is a real server on a loopback port. Without arguments it stores nothing on disk.
+// Server is a real server on a loopback port. It stores nothing on disk unless Args say so.
 type Server struct {
 	Addr string   // host:port
-	Args []string // further arguments of the next Start
+	Args []string // additional arguments for the next Start
 
 	path, dir string
 	process   *exec.Cmd // nil while it is down
 }
 
-// Start starts it on a free port, or on its earlier one. If another program has taken that port, Start tries it again.
+// Start starts the server on a free port, or on its earlier one. If that port is taken, Start retries.
 func (s *Server) Start() error {
 	for range 20 {
 		addr := s.Addr
@@ -81,7 +81,7 @@ func (s *Server) Another(t *testing.T, args ...string) *Server {
 	return other
 }
 
-// launch returns whether the server on addr answers and is the one that was started.
+// launch starts the server on addr, and reports whether it responds and is the one that was started.
 func (s *Server) launch(addr string) bool {
 	host, port, _ := net.SplitHostPort(addr)
 	args := append([]string{"--bind", host, "--port", port, "--dir", s.dir, "--save", "", "--appendonly", "no"}, s.Args...)
@@ -103,7 +103,7 @@ func (s *Server) launch(addr string) bool {
 	return false
 }
 
-// processID asks the server at addr for its process id. A server that still loads its data has none.
+// processID returns the process ID of the server at addr. It returns an error while the server is loading its data.
 func processID(addr string) (string, error) {
 	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(context.Background(), "tcp", addr)
 	if err != nil {
@@ -126,7 +126,7 @@ func processID(addr string) (string, error) {
 	return "", errors.New("redistest: no process id")
 }
 
-// Kill ends it at once, as kill -9 does.
+// Kill ends the server at once, as kill -9 does.
 func (s *Server) Kill() {
 	if s.process == nil {
 		return
@@ -136,7 +136,7 @@ func (s *Server) Kill() {
 	s.process = nil
 }
 
-// Hang makes it accept connections without answering, until Wake.
+// Hang makes the server accept connections without responding, until Wake.
 func (s *Server) Hang(t *testing.T) { Suspend(t, s.process.Process) }
 
 // Wake ends a Hang.

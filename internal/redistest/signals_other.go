@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Suspend skips a test where a process cannot be stopped.
+// Suspend skips the test, because this platform cannot stop processes.
 func Suspend(t *testing.T, _ *os.Process) { t.Skip("no SIGSTOP on this platform") }
 
 // Resume does nothing.

@@ -13,5 +13,5 @@ import (
 // Suspend stops a process until Resume.
 func Suspend(t *testing.T, p *os.Process) { require.NoError(t, p.Signal(syscall.SIGSTOP)) }
 
-// Resume ends a Suspend.
+// Resume continues a process after Suspend.
 func Resume(t *testing.T, p *os.Process) { require.NoError(t, p.Signal(syscall.SIGCONT)) }

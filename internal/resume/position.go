@@ -11,35 +11,35 @@ import (
 	"time"
 )
 
-// Sum is a checksum of a row. Rows with the same content have the same sum.
+// Sum is a checksum of a row. Rows with the same content have the same Sum.
 type Sum [16]byte
 
-// Position is how far an export has come. The zero value is its beginning. One [Run] at a time may use it, and Clone may
-// be called meanwhile.
+// Position is how far an export has come. The zero value is its beginning. It may be used by one [Run] at a time,
+// during which only Clone may be called concurrently.
 type Position struct {
-	mu sync.Mutex // held by all that changes the position, and by Clone
+	mu sync.Mutex // held while the position changes, and by Clone
 	counted
 	recent recent // the rows of the last second and of the one before
 }
 
-// counted is the part of a position that is stored as it is. The order of its fields belongs to the checksum of a cursor.
+// counted is the stored form of a position. The order of its fields affects the checksum of a cursor.
 type counted struct {
-	Handed    int64     `json:"rows"`                // rows that have been handed out
-	Latest    time.Time `json:"last,omitzero"`       // the latest time of a row
-	Recent    [2][]byte `json:"recent,omitzero"`     // only stored: concatenated sums; n copies for a row that came n times
-	Days      perDay    `json:"days,omitempty"`      // rows of each day
-	Full      int64     `json:"full,omitempty"`      // rows at the very beginning of the last second
-	Earlier   int64     `json:"earlier,omitempty"`   // rows at the very beginning of the second before the last
-	Midnights perDay    `json:"midnights,omitempty"` // rows at the very beginning of each day
-	Late      perDay    `json:"late,omitempty"`      // rows of each day that are missing, and reported
+	Handed    int64     `json:"rows"`                // number of rows delivered
+	Latest    time.Time `json:"last,omitzero"`       // latest time of a delivered row
+	Recent    [2][]byte `json:"recent,omitzero"`     // only when stored: sums, n copies for a row that came n times
+	Days      perDay    `json:"days,omitempty"`      // delivered rows of each day
+	Full      int64     `json:"full,omitempty"`      // rows exactly at the start of the last second
+	Earlier   int64     `json:"earlier,omitempty"`   // rows exactly at the start of the second before the last
+	Midnights perDay    `json:"midnights,omitempty"` // rows exactly at the start of each day
+	Late      perDay    `json:"late,omitempty"`      // missing rows of each day that have been reported
 }
 
-// perDay counts rows by their days, numbered from 1970.
+// perDay counts rows by day, numbered from 1970.
 type perDay map[int64]int64
 
 func dayOf(at time.Time) int64 { return at.Truncate(24*time.Hour).Unix() / (24 * 60 * 60) }
 
-// since returns the number of rows of the day of a time and of later days.
+// since returns the number of rows of the day of at and of later days.
 func (d perDay) since(at time.Time) (rows int64) {
 	for day, n := range d {
 		if day >= dayOf(at) {
@@ -49,7 +49,7 @@ func (d perDay) since(at time.Time) (rows int64) {
 	return rows
 }
 
-// plus counts one more row, and forgets what is older than a week. A service keeps events for less.
+// plus counts one more row, and drops days older than a week, for which the service no longer has events.
 func (d perDay) plus(at time.Time) perDay {
 	if d == nil {
 		d = perDay{}
@@ -61,7 +61,7 @@ func (d perDay) plus(at time.Time) perDay {
 	return d
 }
 
-// sums counts rows by their sums. Rows with the same content are possible.
+// sums counts rows by their sums, since rows can have the same content.
 type sums map[Sum]int
 
 func (s sums) count() (n int64) {
@@ -71,24 +71,24 @@ func (s sums) count() (n int64) {
 	return n
 }
 
-// recent has the rows of one second, and of the second before.
+// recent holds the rows of one second and of the second before.
 type recent [2]sums
 
 func (r recent) clone() recent { return recent{maps.Clone(r[0]), maps.Clone(r[1])} }
 func (r recent) count() int64  { return r[0].count() + r[1].count() }
 
-// Rows returns the number of rows that have been handed out.
+// Rows returns the number of rows delivered so far.
 func (p *Position) Rows() int64 { return p.Handed }
 
-// Last returns the latest time of a row that has been handed out; zero without one.
+// Last returns the latest time of a delivered row, or the zero time if there is none.
 func (p *Position) Last() time.Time { return p.Latest }
 
-// From returns the start of the next request, in whole seconds: one second before the rows that Take recognizes, because
-// a source may leave out rows at the very start. It is before every row at the beginning.
+// From returns the start of the next request, in whole seconds. It is one second before the rows that Take recognizes,
+// because a source may omit rows exactly at the start. For the zero Position it is before every row.
 func (p *Position) From() time.Time { return p.Latest.Truncate(time.Second).Add(-2 * time.Second) }
 
 // Clone returns an independent copy, without the number of missing rows that an earlier version stored. A run reports
-// these again, because a number without days would hide others.
+// these again, because without their days they could hide others.
 func (p *Position) Clone() *Position {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -97,10 +97,10 @@ func (p *Position) Clone() *Position {
 	return c
 }
 
-// secondsAgo returns how many whole seconds before that of the last row a time lies; below 0 for a later one.
+// secondsAgo returns how many whole seconds at is before the second of the last row. It is negative if at is later.
 func (p *Position) secondsAgo(at time.Time) int64 { return p.Latest.Unix() - at.Unix() }
 
-// add counts a row as handed out. The row is at most one whole second earlier than the last.
+// add records a row as delivered. Its second is at most one before that of the last row.
 func (p *Position) add(at time.Time, sum Sum) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,7 +124,7 @@ func (p *Position) add(at time.Time, sum Sum) {
 	}
 }
 
-// MarshalJSON stores the position.
+// MarshalJSON encodes the position.
 func (p *Position) MarshalJSON() ([]byte, error) {
 	s := p.counted
 	for i, counts := range p.recent {
@@ -135,7 +135,7 @@ func (p *Position) MarshalJSON() ([]byte, error) {
 	return json.Marshal(s)
 }
 
-// UnmarshalJSON reads a stored position. It returns an error for one that MarshalJSON cannot have written.
+// UnmarshalJSON decodes a position. It returns an error for one that MarshalJSON cannot have written.
 func (p *Position) UnmarshalJSON(b []byte) error {
 	var s counted
 	if err := json.Unmarshal(b, &s); err != nil {
@@ -160,26 +160,26 @@ func (p *Position) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// ErrNotAscending means that a response does not have its rows in ascending order of their times.
+// ErrNotAscending means that the rows of a response are not in ascending order of their times.
 var ErrNotAscending = errors.New("its rows are not in ascending order of their times")
 
-// Replay separates the new rows of one response from those that were handed out before. Its rows must begin at
-// [Position.From] of the position, or later.
+// Replay separates the new rows of one response from those that were delivered before. The rows of the response must
+// begin at [Position.From] or later.
 type Replay struct {
 	position *Position
-	begin    Position // where the response begins
-	left     recent   // rows that have been handed out and have not come again
+	begin    Position // the position at the start of the response
+	left     recent   // delivered rows that have not come again
 	previous time.Time
 }
 
-// Replay begins a response.
+// Replay returns a Replay for the next response.
 func (p *Position) Replay() *Replay {
 	return &Replay{position: p, begin: Position{counted: counted{Handed: p.Handed, Latest: p.Latest}}, left: p.recent.clone()}
 }
 
-// Take judges the next row of the response. If the row is new, Take counts it as handed out and returns true. Of rows
-// with the same content, as many are known as have been handed out. It returns [ErrNotAscending] for a row that is
-// earlier than the one before it.
+// Take reports whether the next row of the response is new, and if so records it as delivered. Among rows with the same
+// content, as many are known as have been delivered. It returns [ErrNotAscending] if the row is earlier than the one
+// before it.
 func (r *Replay) Take(at time.Time, sum Sum) (isNew bool, err error) {
 	if at.Before(r.previous) {
 		return false, ErrNotAscending
@@ -187,7 +187,7 @@ func (r *Replay) Take(at time.Time, sum Sum) (isNew bool, err error) {
 	r.previous = at
 	if ago := r.begin.secondsAgo(at); r.begin.Handed > 0 && ago >= 0 {
 		if ago >= int64(len(r.left)) {
-			return false, nil // earlier than the rows that are known
+			return false, nil // earlier than the recorded rows
 		}
 		if r.left[ago][sum] > 0 {
 			r.left[ago][sum]--
@@ -198,8 +198,8 @@ func (r *Replay) Take(at time.Time, sum Sum) (isNew bool, err error) {
 	return true, nil
 }
 
-// Left returns how many rows that were handed out before should have come again, and did not. A source may leave out rows
-// at the very end of the span, also if it had them as a part of a longer one.
+// Left returns how many delivered rows should have come again but did not. It does not count rows exactly at the end of
+// the span, which a source may omit even if it returned them for a longer span.
 func (r *Replay) Left(end time.Time) int64 {
 	if r.begin.Latest.Equal(end) {
 		return r.left[1].count()

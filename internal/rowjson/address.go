@@ -5,8 +5,8 @@ import (
 	"net/netip"
 )
 
-// ipv4At reads the text at text[i] as four numbers up to 255 without leading zeros, with dots between. It returns the
-// index behind the text; 0 if it is another value.
+// ipv4At parses the JSON string at text[i] as an IPv4 address in dotted decimal form without leading zeros. It returns
+// the index after the string, or 0 if it is another value.
 func ipv4At(text []byte, i int) (addr netip.Addr, end int) {
 	if i >= len(text) || text[i] != '"' {
 		return addr, 0
@@ -37,14 +37,14 @@ func ipv4At(text []byte, i int) (addr netip.Addr, end int) {
 	return addr, 0
 }
 
-// ipv6At reads the text at text[i] as eight groups of one to four hexadecimal digits with colons between. Two colons
-// stand for one or more groups of zeros. It returns the index behind the text; 0 if it is another value.
+// ipv6At parses the JSON string at text[i] as an IPv6 address without a zone or an embedded IPv4 address. It returns
+// the index after the string, or 0 if it is another value.
 func ipv6At(text []byte, i int) (addr netip.Addr, end int) {
 	if len(text)-i < len(`"::"`) || text[i] != '"' {
 		return addr, 0
 	}
 	var bytes [16]byte
-	at, zeros := 0, -1 // how many bytes there are, and where the two colons were
+	at, zeros := 0, -1 // number of bytes, and position of the two colons
 	if i++; text[i] == ':' && text[i+1] == ':' {
 		i, zeros = i+2, 0
 	}
@@ -76,7 +76,7 @@ func ipv6At(text []byte, i int) (addr netip.Addr, end int) {
 	return netip.AddrFrom16(bytes), i + 1
 }
 
-// hexGroup reads up to four hexadecimal digits. It returns how many there are.
+// hexGroup parses up to four hexadecimal digits. It returns their value and number.
 func hexGroup(text []byte) (group uint16, n int) {
 	for n < len(text) && n < 4 && hexDigits[text[n]] > 0 {
 		group = group<<4 | uint16(hexDigits[text[n]]-1)

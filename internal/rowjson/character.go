@@ -7,9 +7,9 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
-// character returns the character or escape at the beginning of a text, which is a part of a JSON string, and its size. It
-// also returns whether the character is broken: a byte that is not UTF-8, or an escape of half a surrogate pair. The size
-// is 0 if the text ends within an escape, or is no JSON. The text must not be empty.
+// character decodes the character or escape at the beginning of a text within a JSON string, and returns its size.
+// broken reports whether it is invalid UTF-8 or an escape of half a surrogate pair. The size is 0 if the text ends
+// within an escape or is not valid JSON. The text must not be empty.
 func character(text []byte) (r rune, size int, broken bool) {
 	switch c := text[0]; {
 	case c == '\\' && len(text) > 1 && shortEscapes[text[1]] != 0:
@@ -25,10 +25,10 @@ func character(text []byte) (r rune, size int, broken bool) {
 
 const escapeSize = len(`\uXXXX`)
 
-// shortEscapes has the characters of the escapes of two bytes, by their second byte.
+// shortEscapes maps the second byte of two-byte escapes to their characters.
 var shortEscapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
-// longEscape is character for an escape of a code unit.
+// longEscape is character for \uXXXX escapes.
 func longEscape(text []byte) (r rune, size int, broken bool) {
 	r, size = codeUnit(text)
 	if size == 0 || !utf16.IsSurrogate(r) {
@@ -41,8 +41,7 @@ func longEscape(text []byte) (r rune, size int, broken bool) {
 	return r, 2 * escapeSize, false
 }
 
-// codeUnit returns the code unit of the escape \uXXXX that a text begins with. The size is 0 if it begins with something
-// else.
+// codeUnit returns the code unit of the escape \uXXXX at the beginning of a text. The size is 0 if there is none.
 func codeUnit(text []byte) (unit rune, size int) {
 	if len(text) < escapeSize || text[0] != '\\' || text[1] != 'u' {
 		return 0, 0
@@ -56,14 +55,14 @@ func codeUnit(text []byte) (unit rune, size int) {
 	return unit, escapeSize
 }
 
-// hexDigits has for each hexadecimal digit one more than its value, and 0 for every other byte.
+// hexDigits maps hexadecimal digits to their value plus one, and other bytes to 0.
 var hexDigits = [256]byte{
 	'0': 1, '1': 2, '2': 3, '3': 4, '4': 5, '5': 6, '6': 7, '7': 8, '8': 9, '9': 10,
 	'a': 11, 'b': 12, 'c': 13, 'd': 14, 'e': 15, 'f': 16, 'A': 11, 'B': 12, 'C': 13, 'D': 14, 'E': 15, 'F': 16,
 }
 
-// appendText appends the text of a quoted JSON string, without quotes and escapes. U+FFFD replaces invalid characters, as
-// in encoding/json. In every other way the string must be valid JSON.
+// appendText appends the unquoted text of a JSON string. As in encoding/json, invalid characters become U+FFFD.
+// Otherwise the string must be valid JSON.
 func appendText(b, quoted []byte) []byte {
 	end := len(quoted) - 1
 	done := 1 // up to here the text is in b

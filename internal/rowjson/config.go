@@ -1,20 +1,20 @@
 package rowjson
 
-// Config has what a [Reader] needs besides the response.
+// Config configures a [Reader].
 type Config struct {
-	Limit    Limit    // of one row, and of everything except the rows together
+	Limit    Limit    // for each row, and for everything except the rows
 	Redactor Redactor // for the errors of a [Target]
-	Query    any      // a pointer into which the member query is decoded, as far as it fits; nil: not decoded
+	Query    any      // pointer to decode the member query into, as far as it fits; may be nil
 }
 
-// Limit is a number of bytes, and the error for more of them.
+// Limit is a maximum number of bytes, and the error if it is exceeded.
 type Limit struct {
 	Bytes int64
 	Err   error
 }
 
-// Redactor takes secrets out of what an error shows.
+// Redactor removes secrets from errors.
 type Redactor interface {
-	Excerpt(text []byte, most int) []byte // the beginning of a text without secrets
-	Error(err error) error                // an error that says the same without secrets
+	Excerpt(text []byte, most int) []byte // the first most bytes of a text, without secrets
+	Error(err error) error                // err, without secrets in its text
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
-// Names reads a list of dimensions, metrics or groupings. list is one of these words. Names reads all forms of open
-// point 14. The body is an array, or an object that holds it as the member list or items. The elements are strings,
-// objects with a name, or arrays of these. An item of groupings may have several names or none, every other item has
-// one. If the body is no such list, Names returns what is wrong, and the cause if there is one. The body must be valid
-// JSON.
+// Names decodes a list of dimensions, metrics or groupings; the parameter list is one of these words. It accepts all
+// forms of open point 14: the body is an array, or an object with the array as its member list or items. The elements
+// are strings, objects with a name, or arrays of these. A grouping may have any number of names, any other item has
+// one. If the body is not such a list, Names returns what is wrong, and the cause if there is one. The body must be
+// valid JSON.
 func Names(body []byte, list string) (items [][]string, wrong string, cause error) {
 	raw := json.RawMessage(body)
 	var object map[string]json.RawMessage
@@ -44,7 +44,7 @@ func Names(body []byte, list string) (items [][]string, wrong string, cause erro
 	return items, "", nil
 }
 
-// announcesMore reports whether an object is a page of such a list with others behind it, in whatever spelling.
+// announcesMore reports whether an object is a page of a list that announces further pages in any form.
 func announcesMore(page map[string]json.RawMessage, items int) bool {
 	says := func(name string, nothing ...string) bool {
 		value, ok := page[name]
@@ -57,10 +57,10 @@ func announcesMore(page map[string]json.RawMessage, items int) bool {
 	return says("has_more", "false", `"false"`, "null") || says("next_uri", `""`, "null") || above("total", items) || above("page_count", 1)
 }
 
-// names is one item of such a list.
+// names is an item of such a list.
 type names []string
 
-// UnmarshalJSON reads one name, or an array of names.
+// UnmarshalJSON decodes a name or an array of names.
 func (n *names) UnmarshalJSON(b []byte) error {
 	var items []json.RawMessage
 	if b[0] != '[' {
@@ -78,7 +78,7 @@ func (n *names) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// nameIn reads a name, or an object that has one. A network list has one too, but that is no dimension.
+// nameIn decodes a name, or an object with a name. It refuses network lists, which have names too.
 func nameIn(item json.RawMessage) (string, error) {
 	var name string
 	var object struct {

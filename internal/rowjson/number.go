@@ -1,7 +1,7 @@
 package rowjson
 
-// isNumber reports whether a text is a number as JSON writes it. The package strconv accepts more: a plus sign, leading
-// zeros, "nan", hexadecimal digits.
+// isNumber reports whether a text is a JSON number. strconv accepts more, such as a plus sign, leading zeros, "nan" and
+// hexadecimal digits.
 func isNumber(text []byte) bool {
 	if len(text) > 0 && text[0] == '-' {
 		text = text[1:]
@@ -29,7 +29,7 @@ func isNumber(text []byte) bool {
 	return len(text) == 0
 }
 
-// digitsOf returns the number of digits that a text begins with.
+// digitsOf returns the number of digits at the beginning of a text.
 func digitsOf(text []byte) (n int) {
 	for n < len(text) && text[n]-'0' <= 9 {
 		n++

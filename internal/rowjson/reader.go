@@ -14,33 +14,33 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
-// Reader reads one statistics response as it arrives. Its members may come in any order; unknown ones are skipped.
-// jsontext reads up to the rows and from behind them on, and validates every byte, UTF-8 included. The scanner splits
-// the rows. Their texts need not be UTF-8 unless Config says so. (Service document, section 2.4; open point 30.)
+// Reader reads a statistics response as it arrives. Its members may come in any order; unknown ones are skipped. The
+// rows are split by a rowScan, and their texts need not be valid UTF-8. Everything else is read by jsontext, which
+// validates every byte. (Service document, section 2.4; open point 30.)
 type Reader struct {
 	dec   *jsontext.Decoder
 	meter *meter
 
 	redactor Redactor
-	query    any             // what the member query is decoded into; nil for nothing
-	known    map[string]bool // members that have come
-	total    int64           // -1 until total_results has come
-	rows     int64           // read so far
-	code     int             // of an envelope, in place of a result or beside one
-	words    wire.ErrorWords // of that envelope
-	place    string          // of what the decoder reads, if it is not at the offset that it counts; or ""
-	held     []byte          // rows that came before the columns
+	query    any             // what the member query is decoded into; may be nil
+	known    map[string]bool // members that have been read
+	total    int64           // -1 until total_results has been read
+	rows     int64           // number of rows read so far
+	code     int             // of an envelope instead of or besides a result; 0 if there is none
+	words    wire.ErrorWords // message of that envelope
+	place    string          // what the decoder is reading, for errors; "" if its offsets are those of the response
+	held     []byte          // rows that arrived before the columns
 	table    table           // the last row
 
 	inRows, ended bool
-	left          int64     // of the limit for everything but the rows, while the rows are read
-	source        rowSource // the rows that are being read, if inRows
-	err           error     // that ended the reading
+	left          int64     // while rows are read, what is left of the limit for everything else
+	source        rowSource // the rows being read, if inRows
+	err           error     // the error that ended reading
 }
 
 // NewReader returns a Reader of a response body.
 func NewReader(body io.Reader, config Config) *Reader {
-	config.Limit.Bytes = min(config.Limit.Bytes, mostMark) // the texts of rows are within it
+	config.Limit.Bytes = min(config.Limit.Bytes, mostMark) // so that a mark can hold every index in a row
 	m := &meter{from: body, limit: config.Limit, left: config.Limit.Bytes}
 	r := &Reader{dec: jsontext.NewDecoder(m, wire.UnboundedNames), meter: m, redactor: config.Redactor, query: config.Query, total: -1}
 	r.table.arrives = true
@@ -50,7 +50,7 @@ func NewReader(body io.Reader, config Config) *Reader {
 // ReadOn changes where the rest of the body comes from.
 func (r *Reader) ReadOn(from io.Reader) { r.meter.from = from }
 
-// Next reads the next row. It returns false at the end of the response, and if Err returns an error. Rows that come
+// Next reads the next row. It returns false at the end of the response or after an error; see Err. Rows that come
 // before their columns are read when the response has ended.
 func (r *Reader) Next() bool {
 	if r.table.written = r.table.writer != nil && r.writeRow(); r.table.written {
@@ -67,7 +67,7 @@ func (r *Reader) Next() bool {
 	return found
 }
 
-// ReadAll reads the rows to the end of the response, and keeps them unless kept is nil.
+// ReadAll reads all remaining rows, and adds them to kept unless it is nil.
 func (r *Reader) ReadAll(kept *Store) {
 	for r.Next() {
 		if kept != nil {
@@ -76,26 +76,26 @@ func (r *Reader) ReadAll(kept *Store) {
 	}
 }
 
-// Row returns the row that Next read. It is valid until the next call of Next.
+// Row returns the row that Next read. It is valid until the next call to Next.
 func (r *Reader) Row() Row { return Row{table: &r.table} }
 
-// Err returns the error that ended the reading; nil while there is none, and after a complete response.
+// Err returns the error that ended reading, or nil if there is none.
 func (r *Reader) Err() error { return r.err }
 
-// Columns returns the names of the columns; nil until they have come. The list belongs to the caller.
+// Columns returns a copy of the names of the columns, or nil if they have not been read yet.
 func (r *Reader) Columns() []string { return slices.Clone(r.Row().columns().names) }
 
 // Count returns the number of rows that Next has read.
 func (r *Reader) Count() int64 { return r.rows }
 
-// Total returns total_results; -1 until it has come.
+// Total returns total_results, or -1 if it has not been read yet.
 func (r *Reader) Total() int64 { return r.total }
 
-// Envelope returns the code of an envelope that came in place of a result or beside one, and its words.
+// Envelope returns the code and the message of an envelope instead of or besides a result.
 func (r *Reader) Envelope() (code int, words string) { return r.code, r.words.Text() }
 
-// EnvelopeCode returns the code of an envelope if it is certain. It is certain after the end of the response, or after
-// a member that an envelope does not have. Otherwise it returns a number below 0.
+// EnvelopeCode returns the code of an envelope, or a negative number if it is not certain yet. It is certain at the end
+// of the response, or after a member that an envelope does not have.
 func (r *Reader) EnvelopeCode() int {
 	if r.ended || r.known["columns"] || r.known["rows"] {
 		return r.code
@@ -103,8 +103,8 @@ func (r *Reader) EnvelopeCode() int {
 	return -1
 }
 
-// readMembers reads on to the rows, or to the end of the response. jsontext names the member in which an error occurred,
-// and shortens a long name. So its error could hold a piece of a secret, which the redaction would not find.
+// readMembers reads to the rows, or to the end of the response. It removes the member's name from errors of jsontext,
+// which may truncate it: a part of a secret could not be redacted.
 func (r *Reader) readMembers() error {
 	err := r.toRows()
 	syntax, ok := errors.AsType[*jsontext.SyntacticError](err)
@@ -154,10 +154,10 @@ func (r *Reader) toRows() error {
 	return nil
 }
 
-// maxWords is how long a member may be in which an envelope says what is wrong.
+// maxWords is the maximum size of a member with an error message.
 const maxWords = 64 << 10
 
-// member reads a member. Those of a result must not come twice. Columns and rows that are null count as missing.
+// member reads a member. Those of a result must not occur twice. Columns and rows that are null count as missing.
 func (r *Reader) member(name string) error {
 	kind := r.dec.PeekKind()
 	switch name {
@@ -192,7 +192,7 @@ func (r *Reader) member(name string) error {
 		return r.readTotal(value)
 	case "query":
 		if r.query != nil {
-			_ = wire.Decode(value, r.query) // one of an unexpected shape takes no row away
+			_ = wire.Decode(value, r.query) // an unexpected shape must not cost rows
 		}
 	case "description", "message", "error_info":
 		if len(value) <= maxWords {
@@ -213,7 +213,7 @@ func (r *Reader) readTotal(value []byte) error {
 
 func (r *Reader) expect(kind jsontext.Kind) error {
 	token, err := r.dec.ReadToken()
-	if err == io.EOF { //nolint:errorlint // the decoder's own, where nothing has come
+	if err == io.EOF { //nolint:errorlint // of an empty response, never wrapped
 		return io.ErrUnexpectedEOF
 	}
 	if err == nil && token.Kind() != kind {
@@ -244,8 +244,8 @@ func (r *Reader) readColumns(value []byte) error {
 	return nil
 }
 
-// holdRows reads rows that come before the columns, from behind their bracket on. Without columns a row means nothing, so
-// the rows wait, within the limit. A decoder of their own reads them, because it accepts the texts that the scan accepts.
+// holdRows reads and keeps rows that come before the columns, from after their bracket, up to the limit. It uses a
+// separate decoder, which accepts invalid UTF-8 as the scan does.
 func (r *Reader) holdRows() error {
 	r.place = "rows before columns"
 	rest := io.MultiReader(bytes.NewReader(r.dec.UnreadBuffer()), r.meter)
@@ -258,7 +258,7 @@ func (r *Reader) holdRows() error {
 	return r.behindArray(`{"":[]`, io.MultiReader(bytes.NewReader(dec.UnreadBuffer()), rest))
 }
 
-// openRows begins to read the rows where the decoder stands.
+// openRows starts reading the rows at the decoder's position.
 func (r *Reader) openRows() error {
 	if err := r.expect('['); err != nil {
 		return fmt.Errorf("rows is not an array: %w", err)
@@ -273,8 +273,7 @@ func (r *Reader) openRows() error {
 	return nil
 }
 
-// closeRows lets a decoder go on behind the rows. It gets the beginning of an array first, which the bracket behind
-// the rows ends.
+// closeRows continues with a decoder after the rows. The closing bracket of the rows is left to that decoder.
 func (r *Reader) closeRows() error {
 	r.inRows = false
 	if r.ended {
@@ -287,8 +286,8 @@ func (r *Reader) closeRows() error {
 	return r.behindArray(`{"":[`, io.MultiReader(bytes.NewReader(rest), r.meter))
 }
 
-// behindArray lets a decoder go on with the rest of the response. It gets a member with an array first, so that it
-// checks what comes behind an array.
+// behindArray makes a new decoder read the rest of the response. The decoder first gets the text of a member with an
+// array, so that it checks what may follow one.
 func (r *Reader) behindArray(array string, rest io.Reader) error {
 	r.place = "bytes after the rows"
 	r.dec = jsontext.NewDecoder(io.MultiReader(strings.NewReader(array), rest), wire.UnboundedNames)
@@ -300,8 +299,8 @@ func (r *Reader) behindArray(array string, rest io.Reader) error {
 	return nil
 }
 
-// writeRow lets the writer of the table write the next row while it splits it. It returns false if nextRow has to read
-// that row, because it does not follow a comma at once, has not arrived as a whole, or has an error.
+// writeRow makes the table's writer split and write the next row. It returns false if nextRow has to read the row,
+// because it does not immediately follow a comma, is incomplete, or has an error.
 func (r *Reader) writeRow() bool {
 	s, t := &r.source, &r.table
 	text := s.text[s.next:]
@@ -319,9 +318,9 @@ func (r *Reader) writeRow() bool {
 	return true
 }
 
-// nextRow reads the next row. It returns false behind the last one.
+// nextRow reads the next row. It returns false after the last one.
 func (r *Reader) nextRow() (bool, error) {
-	r.meter.left = r.meter.limit.Bytes // for the blanks, then for the row
+	r.meter.left = r.meter.limit.Bytes // for white space, then for the row
 	next, err := r.source.peek()
 	if err == nil && next == ']' {
 		return false, r.closeRows()

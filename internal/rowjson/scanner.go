@@ -4,17 +4,16 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
-// A row is simple: an array of texts, numbers, true, false and null. So rows are split here, in one pass over the bytes
-// as they lie in the buffer. A text that an attacker chose may hold bytes that are not UTF-8, or half of a surrogate pair.
-// Its Value replaces them.
+// A row is an array of strings, numbers, true, false and null, so it can be split in one pass over the buffer. A string
+// that an attacker chose may contain invalid UTF-8 or half a surrogate pair, which its Value replaces.
 
 // rowScan splits rows.
 type rowScan struct {
-	marks []mark // the place of the bracket, and the end of each value
+	marks []mark // the position of the bracket, and the end of each value
 }
 
-// mark is the end of a value in the text of a row. Its highest bit says that the value is a text which differs from
-// what stands between its quotes: it has escapes, or is broken.
+// mark is the end of a value in the text of a row. The highest bit is set for a string that differs from the bytes
+// between its quotes, because it has escapes or invalid characters.
 type mark uint32
 
 const (
@@ -24,8 +23,8 @@ const (
 
 func (m mark) end() int { return int(m &^ differs) }
 
-// scan splits the row at the beginning of the text, from its bracket on, and returns the index after it, or 0 if the row
-// is incomplete or invalid.
+// scan splits the row at the beginning of the text. It returns the index after the row, or 0 if the row is incomplete
+// or invalid.
 func (s *rowScan) scan(text []byte) (end int) {
 	i, marks := skipBlanks(text, 1), s.marks[:0]
 	marks = append(marks, 0)
@@ -41,7 +40,7 @@ func (s *rowScan) scan(text []byte) (end int) {
 			i, isPlain = plainNumber(text, i)
 		}
 		if isPlain {
-			marks = append(marks, mark(i)) //nolint:gosec // who calls bounds the text
+			marks = append(marks, mark(i)) //nolint:gosec // the caller limits the text
 		} else {
 			var m mark
 			if i, m = s.anyValue(text, start, i); i == 0 {
@@ -65,9 +64,9 @@ func (s *rowScan) scan(text []byte) (end int) {
 	return 0
 }
 
-// The next three functions are small enough to be inlined, which scan depends on.
+// The next three functions must be small enough to be inlined, because scan depends on that.
 
-// behindQuote returns the index behind the quote at text[i]; or, if another byte is there or none, i and false.
+// behindQuote returns the index after the quote at text[i], or i and false if there is no quote.
 func behindQuote(text []byte, i int) (int, bool) {
 	if i < len(text) && text[i] == '"' {
 		return i + 1, true
@@ -75,8 +74,8 @@ func behindQuote(text []byte, i int) (int, bool) {
 	return i, false
 }
 
-// plainNumber returns the index behind the whole number that begins at start. If the value is not a plain number, it
-// returns false and the index up to which it may be one.
+// plainNumber returns the index after the unsigned integer that begins at start. If the value is anything else, it
+// returns false and the index after its first byte and the digits that follow.
 func plainNumber(text []byte, start int) (int, bool) {
 	i := start + 1
 	for i < len(text) && text[i]-'0' <= 9 {
@@ -85,7 +84,7 @@ func plainNumber(text []byte, start int) (int, bool) {
 	return i, i < len(text) && isBehind(text[i]) && (text[start]-'1' < 9 || text[start] == '0' && i == start+1)
 }
 
-// skipBlanks is [skipAnyBlanks] for places where there is almost never a blank.
+// skipBlanks is [skipAnyBlanks], optimized for places where white space is rare.
 func skipBlanks(text []byte, i int) int {
 	if i < len(text) && text[i] <= ' ' {
 		return skipAnyBlanks(text, i)
@@ -93,7 +92,7 @@ func skipBlanks(text []byte, i int) int {
 	return i
 }
 
-// skipAnyBlanks returns the index of the next byte from i on that is no blank of JSON.
+// skipAnyBlanks returns the index of the first byte from i on that is not JSON white space.
 func skipAnyBlanks(text []byte, i int) int {
 	for i < len(text) && (text[i] == ' ' || text[i] == '\n' || text[i] == '\t' || text[i] == '\r') {
 		i++
@@ -101,13 +100,13 @@ func skipAnyBlanks(text []byte, i int) int {
 	return i
 }
 
-// isBehind reports whether a byte may stand behind a value.
+// isBehind reports whether c may follow a value.
 func isBehind(c byte) bool {
 	return c == ',' || c == ']' || c == ' ' || c == '\n' || c == '\t' || c == '\r'
 }
 
-// anyValue returns the index behind the value that begins at text[start], of which everything before i is plain, and its
-// mark. The index is 0 if the value is not complete or not valid.
+// anyValue returns the index after the value that begins at text[start], of which everything before i is plain, and its
+// mark. The index is 0 if the value is incomplete or invalid.
 func (s *rowScan) anyValue(text []byte, start, i int) (end int, m mark) {
 	switch c := text[start]; {
 	case c == '"':
@@ -117,10 +116,10 @@ func (s *rowScan) anyValue(text []byte, start, i int) (end int, m mark) {
 	default:
 		end = word(text, start)
 	}
-	return end, mark(end) //nolint:gosec // who calls bounds the text
+	return end, mark(end) //nolint:gosec // the caller limits the text
 }
 
-// anyText is anyValue for a text.
+// anyText is anyValue for a string.
 func (s *rowScan) anyText(text []byte, i int) (end int, m mark) {
 	for i = wire.PlainText(text, i); i < len(text) && text[i] != '"'; i = wire.PlainText(text, i) {
 		_, size, broken := character(text[i:])
@@ -135,7 +134,7 @@ func (s *rowScan) anyText(text []byte, i int) (end int, m mark) {
 	if i >= len(text) {
 		return 0, 0
 	}
-	return i + 1, m | mark(i+1) //nolint:gosec // who calls bounds the text
+	return i + 1, m | mark(i+1) //nolint:gosec // the caller limits the text
 }
 
 // anyNumber is anyValue for a number.

@@ -12,18 +12,18 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
-// rowSource is the text of rows: all of it, or as much as has arrived and is not used up.
+// rowSource is the text of rows: all of it, or as much as has arrived and is not consumed.
 type rowSource struct {
 	text  []byte
-	next  int       // the first byte that is not used up
-	from  io.Reader // what is still to come; nil for nothing
-	limit Limit     // of one row, if more is to come
+	next  int       // index of the first byte that is not consumed
+	from  io.Reader // source of further bytes; nil if there are none
+	limit Limit     // for one row, if from is set
 	scan  rowScan   // of the next row
 }
 
 const rowBuffer = 32 << 10
 
-// more reads on. It moves the rest of the text to its beginning, which invalidates what was returned before.
+// more reads further bytes. It moves the rest of the text to its beginning, which invalidates texts returned before.
 func (s *rowSource) more() error {
 	if s.from == nil {
 		return io.ErrUnexpectedEOF
@@ -44,7 +44,7 @@ func (s *rowSource) more() error {
 		s.text = s.text[:len(s.text)+n]
 		switch {
 		case n > 0:
-			return nil // an error comes again
+			return nil // the next Read returns an error again
 		case err == io.EOF:
 			return io.ErrUnexpectedEOF
 		case err != nil:
@@ -54,7 +54,7 @@ func (s *rowSource) more() error {
 	return io.ErrNoProgress
 }
 
-// peek returns the next byte that is no blank, and uses up the blanks before it.
+// peek skips white space and returns the byte after it, without consuming it.
 func (s *rowSource) peek() (byte, error) {
 	for {
 		if s.next = skipAnyBlanks(s.text, s.next); s.next < len(s.text) {
@@ -66,8 +66,7 @@ func (s *rowSource) peek() (byte, error) {
 	}
 }
 
-// row splits the next row and uses it up. Its marks are those of the scan. Text and marks are valid until the next
-// call.
+// row splits and consumes the next row. Its marks are in s.scan. Text and marks are valid until the next call.
 func (s *rowSource) row() (text []byte, err error) {
 	text = s.text[s.next:]
 	end := s.scan.scan(text)
@@ -82,9 +81,8 @@ func (s *rowSource) row() (text []byte, err error) {
 	return text[:end:end], nil
 }
 
-// whole reads on up to the first bracket that is not in a text. It returns how many bytes these are; with an error, how
-// many have come. Only then is a row that was cut worth splitting again. Otherwise a long row that arrives in many pieces
-// would be split once for each piece.
+// whole reads to the first closing bracket outside a string, and returns how many bytes of the row have arrived.
+// Without it, a long row that arrives in many pieces would be split again for each piece.
 func (s *rowSource) whole() (size int, err error) {
 	i, isText := 1, false
 	for {
@@ -102,7 +100,7 @@ func (s *rowSource) whole() (size int, err error) {
 		case '"':
 			isText = !isText
 		case '\\':
-			i++ // no row has one outside of a text
+			i++ // a row has none outside of strings
 		case ']':
 			if !isText {
 				return i + 1, nil
@@ -112,7 +110,7 @@ func (s *rowSource) whole() (size int, err error) {
 	}
 }
 
-// explain says what is wrong with a row of these bytes; err if that is only what has ended it.
+// explain returns what is wrong with a row of these bytes. That is err if the row is only incomplete.
 func (s *rowSource) explain(text []byte, err error) error {
 	_, wrong := jsontext.NewDecoder(bytes.NewReader(text), wire.UnboundedNames, jsontext.AllowInvalidUTF8(true)).ReadValue()
 	switch syntax, ok := errors.AsType[*jsontext.SyntacticError](wrong); {
@@ -125,14 +123,14 @@ func (s *rowSource) explain(text []byte, err error) error {
 	}
 }
 
-// meter bounds what is read for one row, or for everything but the rows together.
+// meter limits the bytes that are read for one row, or for everything except the rows.
 type meter struct {
 	from  io.Reader
 	limit Limit
 	left  int64 // bytes
 }
 
-// Read returns no more than what is left. One more byte is too much then, but the end is not.
+// Read returns at most the bytes that are left. If none are left, it returns an error unless the body ends there.
 func (m *meter) Read(p []byte) (int, error) {
 	n, err := m.from.Read(p[:min(int64(len(p)), max(m.left, 1))])
 	if n > 0 && m.left <= 0 {

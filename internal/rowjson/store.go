@@ -12,16 +12,16 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
-// store writes values into a field.
+// store writes values into a struct field.
 type store struct {
 	set   func(Value) error
-	nulls bool // set takes null too
-	read  read // spares a call of set for most values; nil for none
+	nulls bool // set accepts null
+	read  read // fast alternative to set for most values; may be nil
 }
 
 var errNull = errors.New("null does not fit; make the field a pointer, which is nil then")
 
-// storeFor returns the store of a field; the zero store for a type that no value can be read into.
+// storeFor returns the store for a field, or the zero store if the type is not supported.
 func (f Fields) storeFor(field reflect.Value) store {
 	pointer := field.Addr().Interface()
 	if whole := f.Value(pointer); whole != nil {
@@ -49,8 +49,8 @@ func (f Fields) storeFor(field reflect.Value) store {
 	case encoding.TextUnmarshaler:
 		var text []byte
 		return store{set: func(v Value) error {
-			field.SetZero()                      // it may keep parts of the value before, which was returned
-			text = append(text[:0], v.text()...) // it may write over its argument
+			field.SetZero()                      // it may share memory with the previous value, which was returned
+			text = append(text[:0], v.text()...) // it may modify its argument
 			return p.UnmarshalText(slices.Clip(text))
 		}}
 	}
@@ -63,7 +63,7 @@ func (f Fields) storeFor(field reflect.Value) store {
 	case reflect.String:
 		p, known := pointerTo[string](field), newTexts()
 		return store{set: func(v Value) error { *p = known.of(v); return nil }, read: readText(p, known)}
-	case reflect.Bool: // what strconv.ParseBool also accepts, such as 1 and "t", is of another type
+	case reflect.Bool: // strconv.ParseBool would also accept 1 and "t"
 		return store{set: func(v Value) error {
 			text := string(v.text())
 			if field.SetBool(text == "true"); text != "true" && text != "false" {
@@ -87,7 +87,7 @@ type integer interface {
 	int | int8 | int16 | int32 | int64 | uint | uint8 | uint16 | uint32 | uint64 | uintptr
 }
 
-// wholes has the functions that return the store of a field of whole numbers, by its kind.
+// wholes maps integer kinds to functions that return the store for a field.
 var wholes = [reflect.UnsafePointer + 1]func(field reflect.Value) store{
 	reflect.Int: storeWhole[int], reflect.Int8: storeWhole[int8], reflect.Int16: storeWhole[int16], reflect.Int32: storeWhole[int32],
 	reflect.Int64: storeWhole[int64], reflect.Uint: storeWhole[uint], reflect.Uint8: storeWhole[uint8], reflect.Uint16: storeWhole[uint16],
@@ -108,14 +108,15 @@ func storeWhole[T integer](field reflect.Value) store {
 	}}
 }
 
-// pointerTo returns a field of a named type as a pointer to its kind, so that no reflection is left for each value.
+// pointerTo returns a pointer to a field of kind T, so that writing a value needs no reflection.
 func pointerTo[T any](field reflect.Value) *T {
 	return field.Addr().Convert(reflect.TypeFor[*T]()).Interface().(*T)
 }
 
-// storePointer creates a new target for each value, because the row before may still be in use.
+// storePointer returns the store for a pointer field. It allocates each value, because the previous row may still be in
+// use.
 func (f Fields) storePointer(field reflect.Value) store {
-	if to := field.Type().Elem(); to.Kind() == reflect.Pointer && to.Name() != "" { // it may lead to itself
+	if to := field.Type().Elem(); to.Kind() == reflect.Pointer && to.Name() != "" { // the type may be recursive
 		return store{}
 	}
 	target := reflect.New(field.Type().Elem()).Elem()

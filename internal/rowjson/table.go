@@ -9,31 +9,31 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Row is a row of a response. The zero value has no values.
+// Row is a row of a response. The zero Row has no values.
 type Row struct {
 	table *table
-	first int // of its marks, in table.marks
+	first int // index of its first mark in table.marks
 }
 
 // table holds one or more rows.
 type table struct {
 	columns *columns
 	text    []byte
-	marks   []mark // for each row the place of its bracket in the text, and the end of each of its values
+	marks   []mark // for each row, the position of its bracket in text and the end of each value
 
 	arrives bool    // holds the last row of a Reader
-	writer  *writer // writes the next rows of that Reader; nil for none
-	written bool    // it has written the last one
+	writer  *writer // writes the next rows of that Reader; may be nil
+	written bool    // writer has written the last row
 }
 
-// columns are the names of the columns of a response, in row order.
+// columns holds the names of a response's columns, in row order.
 type columns struct {
 	names    []string
 	index    map[string]int // by name
 	redactor Redactor
 }
 
-// valueAt returns the i-th value of a row with these marks.
+// valueAt returns the i-th value of the row with these marks.
 func valueAt(text []byte, marks []mark, i int) Value {
 	raw := text[marks[i].end()+1 : marks[i+1].end()]
 	for raw[0] == ',' || raw[0] <= ' ' {
@@ -42,16 +42,16 @@ func valueAt(text []byte, marks []mark, i int) Value {
 	return Value{raw, marks[i+1]&differs != 0}
 }
 
-// Len returns the number of values, which is that of the columns.
+// Len returns the number of values, which equals the number of columns.
 func (r Row) Len() int { return len(r.columns().names) }
 
-// Columns returns the names of the values, in order; nil for the zero Row. The list belongs to the caller.
+// Columns returns a copy of the column names, in order. It returns nil for the zero Row.
 func (r Row) Columns() []string { return slices.Clone(r.columns().names) }
 
-// At returns the i-th value, from 0. Like the index of a slice it panics outside of 0 to Len()-1.
+// At returns the i-th value, from 0. It panics if i is out of range.
 func (r Row) At(i int) Value { return valueAt(r.table.text, r.marks(), i) }
 
-// Get returns the value of a column; false if there is no such column.
+// Get returns the value of a column, or false if there is no such column.
 func (r Row) Get(column string) (Value, bool) {
 	i, ok := r.columns().index[column]
 	if !ok {
@@ -60,7 +60,7 @@ func (r Row) Get(column string) (Value, bool) {
 	return r.At(i), true
 }
 
-// Clone returns a copy that stays valid.
+// Clone returns a copy that remains valid.
 func (r Row) Clone() Row {
 	if r.Len() == 0 {
 		return r
@@ -68,12 +68,12 @@ func (r Row) Clone() Row {
 	marks := slices.Clone(r.marks())
 	begin, end := marks[0], marks[r.Len()].end()
 	for i := range marks {
-		marks[i] -= begin // which has no highest bit
+		marks[i] -= begin // begin does not have the highest bit
 	}
 	return Row{table: &table{columns: r.table.columns, text: bytes.Clone(r.table.text[begin:end]), marks: marks}}
 }
 
-// columns returns those of the row; no columns for the zero Row, and before those of a response have come.
+// columns returns the row's columns. There are none for the zero Row, or before the columns of a response are read.
 func (r Row) columns() *columns {
 	if r.table == nil || r.table.columns == nil {
 		return &columns{}
@@ -95,9 +95,9 @@ func (r Row) JSON() []byte {
 	return append(text, ']')
 }
 
-// AppendContent appends the content of the row, except the values of one column. Rows of the same columns have the same
-// content if and only if all other values have the same kind and text. Different escapes of a text make no difference,
-// unless the text is broken: then its bytes are compared as they came.
+// AppendContent appends the content of the row, except the value of one column. Rows with the same columns have the
+// same content if and only if all other values have the same kind and text. Different escapes of the same text make no
+// difference, except in invalid texts, which are compared byte by byte.
 func (r Row) AppendContent(b []byte, without int) []byte {
 	for i := range r.Len() {
 		if i == without {
@@ -114,13 +114,13 @@ func (r Row) AppendContent(b []byte, without int) []byte {
 	return b
 }
 
-// Store keeps rows. It keeps them in blocks, so that no row is copied twice and no block is larger than it needs to be.
-// The zero value is an empty Store.
+// Store holds copies of rows, in blocks, so that memory need not be copied as it grows. The zero value is an empty
+// Store.
 type Store struct{ blocks []*table }
 
 const blockBytes = 256 << 10
 
-// Add keeps a copy of a row, which must have the columns of the rows before it.
+// Add adds a copy of a row, which must have the same columns as the rows before it.
 func (s *Store) Add(row Row) {
 	columns, marks := row.table.columns, row.marks()
 	begin := marks[0]
@@ -131,14 +131,14 @@ func (s *Store) Add(row Row) {
 	}
 	switch {
 	case block == nil:
-		block = &table{columns: columns} // grows, as most responses are small
+		block = &table{columns: columns} // grows, because most responses are small
 		s.blocks = append(s.blocks, block)
 	case len(block.text)+len(text) > blockBytes:
 		likely := len(block.marks) + len(block.marks)/16
 		block = &table{columns: columns, text: make([]byte, 0, max(blockBytes, len(text))), marks: make([]mark, 0, likely)}
 		s.blocks = append(s.blocks, block)
 	}
-	base := mark(len(block.text)) //nolint:gosec // blockBytes at most
+	base := mark(len(block.text)) //nolint:gosec // at most blockBytes
 	block.text = append(roomFor(block.text, len(text)), text...)
 	block.marks = roomFor(block.marks, len(marks))
 	for _, m := range marks {
@@ -146,7 +146,7 @@ func (s *Store) Add(row Row) {
 	}
 }
 
-// roomFor makes room for n more by doubling. Where a slice becomes long, append alone copies it more often.
+// roomFor grows s for n more elements by at least doubling it. For long slices, append would copy more often.
 func roomFor[T any](s []T, n int) []T {
 	if cap(s)-len(s) < n {
 		s = slices.Grow(s, max(n, len(s)))
@@ -154,7 +154,7 @@ func roomFor[T any](s []T, n int) []T {
 	return s
 }
 
-// All returns the rows in order. They stay valid, and any number of goroutines may read them.
+// All returns the rows in order. They remain valid, and may be read concurrently.
 func (s *Store) All() iter.Seq[Row] {
 	return func(yield func(Row) bool) {
 		for _, block := range s.blocks {

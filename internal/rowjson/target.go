@@ -7,14 +7,14 @@ import (
 	"slices"
 )
 
-// Fields says which fields of a struct take the values of a row.
+// Fields describes which struct fields receive the values of a row.
 type Fields struct {
-	Tag   string                   // the key of the struct tag that names the column
-	Value func(pointer any) *Value // returns where to keep a whole Value if the pointer to a field is of a type for that; otherwise nil
+	Tag   string                   // key of the struct tag with the name of the column
+	Value func(pointer any) *Value // for a pointer to a field that keeps a whole Value, returns that Value; otherwise nil
 }
 
-// Names lists the columns that the fields of a struct type name, in their order, those of embedded structs included. It
-// lists each column once, and leaves one out. It returns nil for other types.
+// Names returns the columns in the tags of a struct type, in field order and including embedded structs, each once and
+// except without. It returns nil for other types.
 func (f Fields) Names(t reflect.Type, without string) []string {
 	var names []string
 	for _, field := range f.tagged(t) {
@@ -25,9 +25,8 @@ func (f Fields) Names(t reflect.Type, without string) []string {
 	return names
 }
 
-// tagged lists the fields with the tag. As in encoding/json their Go names make no difference, and the fields of an
-// embedded struct count unless it has a tag itself. If a column comes at several depths, the outermost fields have it.
-// A tag of - means none.
+// tagged returns the fields with the tag. It includes the fields of an embedded struct unless that has a tag itself. If
+// a column occurs at several depths, only the outermost fields count. A tag of - means none.
 func (f Fields) tagged(t reflect.Type) []reflect.StructField {
 	if t.Kind() != reflect.Struct {
 		return nil
@@ -42,13 +41,14 @@ func (f Fields) tagged(t reflect.Type) []reflect.StructField {
 	return slices.DeleteFunc(fields, func(field reflect.StructField) bool { return len(field.Index) > depth[field.Tag.Get(f.Tag)] })
 }
 
-// within lists the fields with the tag at all depths of a struct, which has an index in the structs around it.
+// within returns the fields with the tag at all depths of t. index is the index of t in the outermost struct, and
+// around are the structs that t is embedded in.
 func (f Fields) within(t reflect.Type, index []int, around []reflect.Type) (fields []reflect.StructField) {
 	for i := range t.NumField() {
 		field, inner := t.Field(i), t.Field(i).Type
 		field.Index = append(slices.Clone(index), i)
 		if inner.Kind() == reflect.Pointer {
-			inner = inner.Elem() // of a nil pointer, which Target refuses if there is a tag
+			inner = inner.Elem() // Target refuses tags within it, because the pointer is nil
 		}
 		switch tag := field.Tag.Get(f.Tag); {
 		case tag != "" && tag != "-":
@@ -60,39 +60,39 @@ func (f Fields) within(t reflect.Type, index []int, around []reflect.Type) (fiel
 	return fields
 }
 
-// ColumnError is a value that does not fit its field, or a column that is missing. It holds no secrets.
+// ColumnError means that a value does not fit its field, or that a column is missing. It contains no secrets.
 type ColumnError struct {
 	Column string
-	Field  string // of the struct, by its Go name
-	Type   string // of that field
+	Field  string // Go name of the struct field
+	Type   string // type of that field
 	Value  string // in JSON; "" if the column is missing
 	Err    error  // what is wrong
 }
 
-// Error says which column it is, and what is wrong.
+// Error returns the name of the column and what is wrong.
 func (e *ColumnError) Error() string { return fmt.Sprintf("column %q: %v", e.Column, e.Err) }
 
-// Unwrap returns what is wrong.
+// Unwrap returns Err.
 func (e *ColumnError) Unwrap() error { return e.Err }
 
-// wrong returns the error of a field.
+// wrong returns the error for a field.
 func (s *step) wrong(value string, err error) *ColumnError {
 	return &ColumnError{s.name, s.field.Name, s.field.Type.String(), value, err}
 }
 
-// Target is a struct that rows can be written into, whatever their columns.
+// Target is a struct that rows with any columns can be written into.
 type Target struct {
 	tags    Fields
 	into    reflect.Value // the struct
 	steps   []step        // in the order of the fields
-	columns *columns      // of the last row, for which the steps were found; nil if one is missing
-	writer  *writer       // of the Reader of these rows; nil for none
+	columns *columns      // of the last row, for which steps were resolved; nil if a column was missing
+	writer  *writer       // for the Reader of these rows; may be nil
 }
 
 // step writes one column into one field.
 type step struct {
 	name   string // of the column
-	column int    // its index, which is looked up once for all rows of a response
+	column int    // its index, resolved once for all rows of a response
 	field  *reflect.StructField
 	store
 }
@@ -121,7 +121,7 @@ func (f Fields) Target(pointer any) (*Target, error) {
 	return target, nil
 }
 
-// find finds the columns of the steps. It returns an error if one is missing.
+// find resolves the columns of the steps. It returns an error if one is missing.
 func (t *Target) find(c *columns) *ColumnError {
 	t.columns, t.writer = nil, nil
 	for i := range t.steps {
@@ -134,8 +134,8 @@ func (t *Target) find(c *columns) *ColumnError {
 	return nil
 }
 
-// Store writes a row into the Target. It returns nil if the row has every column, and each value fits its field. From
-// the second row of a Reader on, that Reader writes rows ahead, see [writer].
+// Store writes a row into the Target. It returns an error if a column is missing or a value does not fit its field.
+// From the second row of a Reader on, that Reader writes rows in advance; see [writer].
 func (t *Target) Store(row Row) *ColumnError {
 	switch columns := row.columns(); {
 	case t.columns != columns:
@@ -155,10 +155,10 @@ func (t *Target) Store(row Row) *ColumnError {
 	return t.store(row, allFields)
 }
 
-// maxShown bounds how many bytes of a value its error repeats.
+// maxShown is the maximum number of bytes of a value in its error.
 const maxShown = 200
 
-// store writes the fields that are left.
+// store writes the fields in left.
 func (t *Target) store(row Row, left fieldSet) *ColumnError {
 	text, marks := row.table.text, row.marks()
 	for i := range t.steps {

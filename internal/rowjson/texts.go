@@ -7,50 +7,51 @@ import (
 	"math/rand/v2"
 )
 
-// texts are the short texts that a column had. A column of countries, rules or actions has few different ones, so each
-// string is built once. Columns do not share texts, or the many of one would drive out the few of another.
+// texts interns the short texts of a column. A column of countries, rules or actions has few different texts, so each
+// string is allocated only once. Each column has its own, so that many texts in one column do not evict the few of
+// another.
 //
-// It is a hash table of its own. A map takes about twice the time: it computes a hash of all bytes for each value, and
-// compares strings. Here, the bytes of a short text are its key.
+// It is a custom hash table, because a map takes about twice the time: it hashes and compares strings. Here, the bytes
+// of a short text are its key.
 type texts struct {
-	places []place // a power of two of them; a text stands where its key says, or at the next place that was free
+	places []place // hash table with linear probing; its length is a power of two
 	shift  int     // 64 - log2(len(places))
 	count  int     // texts
-	found  int     // values whose text was known, since there were no texts
-	skip   int     // the next values, whose texts are not looked for
+	found  int     // values whose text was known, since the table was last cleared
+	skip   int     // number of next values that are not interned
 
-	first, last uint64 // random, so an attacker cannot choose texts for one place
+	first, last uint64 // random, so that an attacker cannot choose texts that collide
 	seed        maphash.Seed
 
 	unescaped []byte // a buffer
 }
 
-// place has a text, or "".
+// place is a slot of the hash table. It is free if text is "".
 type place struct {
 	key
 	text string
 }
 
-// key has the first and the last 8 bytes of a text, so it is all of a text of up to keySize bytes. For a longer one it
-// is a hash.
+// key holds the first and the last 8 bytes of a text, which identify a text of known length up to keySize. For a longer
+// text it is a hash.
 type key struct{ first, last uint64 }
 
 const (
-	keySize    = 16        // bytes of a text that its key can hold
-	longText   = 64        // bytes; longer texts differ mostly, so each is built anew
+	keySize    = 16        // bytes of a text that fit into its key
+	longText   = 64        // bytes; longer texts mostly differ, so they are not interned
 	mostTexts  = 6 << 10   // per column; with 64 bytes each they take 640 KiB
-	skipValues = 64 << 10  // of a column whose texts differ mostly
+	skipValues = 64 << 10  // values to skip in a column whose texts mostly differ
 	bufferSize = 256 << 10 // bytes; a larger buffer is not kept
 )
 
 func newTexts() *texts {
 	return &texts{
 		places: make([]place, 64), shift: 64 - 6,
-		first: rand.Uint64(), last: rand.Uint64(), seed: maphash.MakeSeed(), //nolint:gosec // no secrets
+		first: rand.Uint64(), last: rand.Uint64(), seed: maphash.MakeSeed(), //nolint:gosec // not for secrets
 	}
 }
 
-// of returns the text of a value, as Value.String does.
+// of returns the text of a value like Value.String, possibly interned.
 func (t *texts) of(v Value) string {
 	if t == nil {
 		return v.String()
@@ -79,7 +80,7 @@ func keyOf(text []byte) (k key) {
 	return k
 }
 
-// known returns a text with this key as a string, if possible that of an earlier value.
+// known returns the text with this key as a string, if possible that of an earlier value.
 func (t *texts) known(k key, text []byte) string {
 	n := len(text)
 	if n == 0 || n > longText {
@@ -105,14 +106,14 @@ func (t *texts) known(k key, text []byte) string {
 	}
 }
 
-// atOnce returns a text of up to keySize bytes if it is known and stands where its key says. It is for the most frequent
-// case, and small enough to be inlined.
+// atOnce returns a text of up to keySize bytes if it is known and in its first slot. It is for the most frequent case,
+// and small enough to be inlined.
 func (t *texts) atOnce(k key, size int) (text string, ok bool) {
 	p := &t.places[t.at(k)]
 	return p.text, p.key == k && len(p.text) == size
 }
 
-// at returns the place that a key says.
+// at returns the index of a key's first slot.
 func (t *texts) at(k key) int {
 	const spread = 0x9e3779b97f4a7c15 // 2^64 divided by the golden ratio
 	high, low := bits.Mul64(k.first^t.first, k.last^t.last)
@@ -120,8 +121,8 @@ func (t *texts) at(k key) int {
 	return int((mixed ^ mixed>>32) * spread >> (t.shift & 63)) //nolint:gosec // an index
 }
 
-// add makes a text known. If there are too many texts, it forgets them all. Then it lets the column rest, if most values
-// had a text that was not known. At least one place of four is free.
+// add adds a text to the table. If there are too many texts, it first removes all of them and, if fewer values had
+// known texts than new ones, stops interning for a while. At least a quarter of the slots stays free.
 func (t *texts) add(k key, text string) string {
 	switch {
 	case t.count == mostTexts:
@@ -144,7 +145,7 @@ func (t *texts) add(k key, text string) string {
 	return text
 }
 
-// put stores a text at the first free place.
+// put stores a text in the first free slot.
 func (t *texts) put(p place) {
 	i, end := t.at(p.key), len(t.places)-1
 	for t.places[i&end].text != "" {

@@ -14,26 +14,26 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
-// Value is one value of a row: a text, a number, true, false or null. It is valid as long as its row. The zero value is
+// Value is a value of a row: a string, a number, true, false or null. It is valid as long as its row. The zero value is
 // null.
 type Value struct {
 	raw     []byte
-	differs bool // a text that is not what stands between its quotes: it has escapes, or is broken
+	differs bool // a string that differs from the bytes between its quotes; see mark
 }
 
-// Raw returns the value as it stands in the response, in JSON. It must not be changed.
+// Raw returns the JSON of the value as it is in the response. It must not be modified.
 func (v Value) Raw() json.RawMessage {
 	if v.raw == nil {
 		return json.RawMessage("null")
 	}
-	return slices.Clip(v.raw) // or an append of the caller's would write over the value behind it
+	return slices.Clip(v.raw) // so that the caller cannot append over the next value
 }
 
-// JSON returns the value as valid JSON for every reader, as it stands in the response if it is that. In a broken text,
-// U+FFFD replaces bytes that are not UTF-8, and escapes of half a surrogate pair. The result must not be changed.
+// JSON returns the value as valid JSON. In a string, invalid UTF-8 and escapes of half a surrogate pair become U+FFFD;
+// otherwise it is the JSON in the response. The result must not be modified.
 func (v Value) JSON() json.RawMessage {
 	if v.isBroken() {
-		quoted, _ := jsontext.AppendQuote(nil, v.text()) // which is UTF-8
+		quoted, _ := jsontext.AppendQuote(nil, v.text()) // the text is valid UTF-8
 		return quoted
 	}
 	return v.Raw()
@@ -42,17 +42,17 @@ func (v Value) JSON() json.RawMessage {
 // IsNull reports whether the value is null.
 func (v Value) IsNull() bool { return v.raw == nil || v.raw[0] == 'n' }
 
-// Clone returns a copy that stays valid.
+// Clone returns a copy that remains valid.
 func (v Value) Clone() Value { return Value{bytes.Clone(v.raw), v.differs} }
 
 // isText reports whether the value is a JSON string.
 func (v Value) isText() bool { return len(v.raw) > 0 && v.raw[0] == '"' }
 
-// inner returns what stands between the quotes of a text, escapes and all.
+// inner returns the bytes between the quotes of a string, including escapes.
 func (v Value) inner() []byte { return v.raw[1 : len(v.raw)-1] }
 
-// text returns the value without quotes and escapes. If nothing is escaped or replaced it is a part of the response,
-// not a copy. U+FFFD replaces what is no text, see JSON.
+// text returns the unquoted value, with U+FFFD for invalid characters as in JSON. If nothing is escaped or replaced,
+// the result shares the memory of the response.
 func (v Value) text() []byte {
 	switch {
 	case v.IsNull():
@@ -66,14 +66,14 @@ func (v Value) text() []byte {
 	}
 }
 
-// isBroken reports whether a part of a text is no text, so that U+FFFD replaces it.
+// isBroken reports whether a string has invalid characters, which become U+FFFD.
 func (v Value) isBroken() bool { return v.differs && !jsontext.Value(v.raw).IsValid() }
 
-// String returns the text of a text value, the digits of a number, "true", "false", or "" for null.
+// String returns the text of a string, the digits of a number, "true", "false", or "" for null.
 func (v Value) String() string { return string(v.text()) }
 
-// Int64 reads a whole number, also one in quotes, written as JSON writes it: without a plus sign and without blanks. It
-// returns an error for a fraction, an exponent and null.
+// Int64 returns the value as an integer, which may be quoted. It returns an error for null and for a number with a plus
+// sign, spaces, a fraction or an exponent.
 func (v Value) Int64() (int64, error) {
 	n, err := v.signed(64)
 	if err != nil {
@@ -82,7 +82,7 @@ func (v Value) Int64() (int64, error) {
 	return n, nil
 }
 
-// signed reads a whole number with this many bits.
+// signed parses a signed integer with the given number of bits.
 func (v Value) signed(bits int) (int64, error) {
 	text := v.text()
 	if v.isText() && !isNumber(text) {
@@ -91,7 +91,7 @@ func (v Value) signed(bits int) (int64, error) {
 	return strconv.ParseInt(string(text), 10, bits)
 }
 
-// unsigned reads a whole number with this many bits, not below 0.
+// unsigned parses an unsigned integer with the given number of bits.
 func (v Value) unsigned(bits int) (uint64, error) {
 	text := v.text()
 	if v.isText() && !isNumber(text) {
@@ -100,10 +100,11 @@ func (v Value) unsigned(bits int) (uint64, error) {
 	return strconv.ParseUint(string(text), 10, bits)
 }
 
-// Float64 reads a number, also one in quotes. It returns an error for one out of range and for null.
+// Float64 returns the value as a number, which may be quoted. It returns an error for null and if the number is out of
+// range.
 func (v Value) Float64() (float64, error) { return v.float(64) }
 
-// float is Float64 with this many bits.
+// float is Float64 for the given number of bits.
 func (v Value) float(bits int) (float64, error) {
 	text := v.text()
 	if v.isText() && !isNumber(text) || !v.isText() && !beginsNumber(text) {
@@ -116,13 +117,13 @@ func (v Value) float(bits int) (float64, error) {
 	return f, nil
 }
 
-// beginsNumber reports whether a JSON value that begins so is a number.
+// beginsNumber reports whether a JSON value with this text is a number, from its first byte.
 func beginsNumber(text []byte) bool { return len(text) > 0 && (text[0] == '-' || text[0]-'0' <= 9) }
 
-// Time reads a timestamp, as [wire.ParseTimestamp] does. It returns an error for a number and for null.
+// Time returns the value as a timestamp; see [wire.ParseTimestamp]. It returns an error for numbers and null.
 func (v Value) Time() (time.Time, error) { return v.time(new(wire.Date)) }
 
-// time is Time with the date of the timestamp before.
+// time is Time with the date of the previous timestamp.
 func (v Value) time(known *wire.Date) (time.Time, error) {
 	if v.isText() {
 		if at, ok := wire.PlainTimestamp(v.inner(), known); ok {
@@ -135,10 +136,10 @@ func (v Value) time(known *wire.Date) (time.Time, error) {
 	return time.Time{}, v.isNot("a timestamp")
 }
 
-// Addr reads an IP address, IPv4 or IPv6. It returns an error for everything else, null too.
+// Addr returns the value as an IPv4 or IPv6 address. It returns an error for everything else, including null.
 func (v Value) Addr() (netip.Addr, error) { return v.addr(nil) }
 
-// addr is Addr with texts that the column had.
+// addr is Addr with the known texts of the column.
 func (v Value) addr(known *texts) (netip.Addr, error) {
 	if v.isText() {
 		if addr, end := ipv4At(v.raw, 0); end > 0 {
@@ -147,7 +148,7 @@ func (v Value) addr(known *texts) (netip.Addr, error) {
 		if addr, end := ipv6At(v.raw, 0); end > 0 {
 			return addr, nil
 		}
-		if addr, err := netip.ParseAddr(known.of(v)); err == nil && !v.isBroken() { // a zone may hold any text
+		if addr, err := netip.ParseAddr(known.of(v)); err == nil && !v.isBroken() { // a zone may be any text
 			return addr, nil
 		}
 	}

@@ -10,22 +10,22 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
-// Who reads rows into a struct wants each row written into it, so that happens while the row is split. To split it
-// first and then to find each of its values again takes half as long again. Target.Store tells the Reader of its first
-// row about a writer, which writes all rows that follow into a struct of its own. Store then copies that struct. If a row
-// has not arrived as a whole or has an error, it is split as all others, and Store writes it.
+// writer decodes rows into a struct while it splits them, because every row of a loop over structs is decoded.
+// Splitting rows first and decoding them later takes 50 % longer. Target.Store gives the Reader of its first row a
+// writer, which writes all further rows into a struct of its own, and Store then copies that struct. A row that is
+// incomplete or has an error is split as usual, and Store decodes it.
 //
-// A writer belongs to one Reader and shares nothing with the Target. The loop between both may drop rows, repeat them,
-// mix them with rows of other Readers, or pass them to other goroutines.
+// A writer belongs to one Reader and shares nothing with the Target, because the loop may drop or repeat rows, mix them
+// with rows of other Readers, or pass them to other goroutines.
 type writer struct {
 	into  reflect.Value // the struct
 	cells []cell        // of the columns
-	marks []mark        // to begin with
-	never fieldSet      // that no cell ever writes
-	left  fieldSet      // that no cell has written in the last row
+	marks []mark        // initial marks of a row
+	never fieldSet      // fields that no cell ever writes
+	left  fieldSet      // fields that no cell has written in the last row
 }
 
-// fieldSet has a bit for each of the first 63 fields of a struct, and one for all others.
+// fieldSet has one bit for each of the first 63 fields of a struct, and one for all others.
 type fieldSet uint64
 
 const (
@@ -35,21 +35,21 @@ const (
 
 func (s fieldSet) has(i int) bool { return s>>min(i, others)&1 > 0 }
 
-// cell takes the values of one column.
+// cell reads the values of one column.
 type cell struct {
 	read   read
-	field  fieldSet // that read writes; 0 for none
-	behind byte     // the comma behind the column, or the bracket
+	field  fieldSet // field that read writes; 0 if there is none
+	behind byte     // the comma or closing bracket after the column
 }
 
-// read reads the value that begins at text[i] and writes it, if it can. It returns the index behind the value; 0 if the
-// value is not plain. Plain are texts of ASCII without escapes, and whole numbers.
+// read reads the value that begins at text[i], and writes it if it can. It returns the index after the value, or 0 if
+// the value is not plain. Integers and ASCII strings without escapes are plain.
 type read func(text []byte, i int) (end int, written bool)
 
-// newWriter returns a writer for rows with so many columns.
+// newWriter returns a writer for rows with the given number of columns.
 func (t *Target) newWriter(columns int) *writer {
 	into := reflect.New(t.into.Type())
-	own, _ := t.tags.Target(into.Interface()) // that of t had no error, so this has none
+	own, _ := t.tags.Target(into.Interface()) // succeeds because it did for t
 	w := &writer{into: into.Elem(), cells: make([]cell, columns), marks: make([]mark, columns+1)}
 	for i := range w.cells {
 		w.cells[i] = cell{readOnly, 0, ','}
@@ -66,8 +66,8 @@ func (t *Target) newWriter(columns int) *writer {
 	return w
 }
 
-// write writes the row at the beginning of a text while it splits it, and returns the index behind it. It returns 0 if
-// the row has not arrived as a whole, or has an error.
+// write splits and writes the row at the beginning of a text, and returns the index after it. It returns 0 if the row
+// is incomplete or has an error.
 func (w *writer) write(s *rowScan, text []byte) (end int) {
 	s.marks = append(s.marks[:0], w.marks...)
 	w.left = w.never
@@ -82,14 +82,14 @@ func (w *writer) write(s *rowScan, text []byte) (end int) {
 			}
 			continue
 		}
-		marks[column], i = mark(end), end+1 //nolint:gosec // who calls bounds the text
+		marks[column], i = mark(end), end+1 //nolint:gosec // the caller limits the text
 	}
 	return i
 }
 
-// readAny reads a value that is not plain, does not fit, or has blanks around it. end and written are what the read of
-// the column has returned. readAny returns the mark of the value, and the index behind the comma or bracket that follows.
-// That index is 0 if the value is not complete or not valid.
+// readAny reads a value that is not plain, does not fit, or has white space around it. end and written are the results
+// of the column's read. readAny returns the mark of the value, and the index after the comma or bracket that follows,
+// or 0 if the value is incomplete or invalid.
 func (w *writer) readAny(s *rowScan, c *cell, text []byte, i, end int, written bool) (m mark, next int) {
 	if start := skipAnyBlanks(text, i); start == len(text) {
 		return 0, 0
@@ -97,7 +97,7 @@ func (w *writer) readAny(s *rowScan, c *cell, text []byte, i, end int, written b
 		i = start
 		end, written = c.read(text, i)
 	}
-	m = mark(end) //nolint:gosec // who calls bounds the text
+	m = mark(end) //nolint:gosec // the caller limits the text
 	if end == 0 {
 		if end, m = s.anyValue(text, i, i+1); end == 0 {
 			return 0, 0
@@ -112,7 +112,7 @@ func (w *writer) readAny(s *rowScan, c *cell, text []byte, i, end int, written b
 	return m, end + 1
 }
 
-// readOnly reads a value that no field wants.
+// readOnly reads a value without writing it.
 func readOnly(text []byte, i int) (end int, written bool) {
 	if i >= len(text) {
 		return 0, false
@@ -130,10 +130,10 @@ func readOnly(text []byte, i int) (end int, written bool) {
 	return end, false
 }
 
-// The next four functions must not become a part of storeFor. In a function as long as that, the compiler inlines next to
-// nothing, not even in the functions that these return. Rows would take a tenth longer.
+// The next four functions must not be inlined into storeFor. In such a long function, the compiler inlines almost
+// nothing, not even in the functions that these return, and rows would take 10 % longer.
 
-// readText returns a read for a field of texts.
+// readText returns a read for a string field.
 //
 //go:noinline
 func readText(p *string, all *texts) read {
@@ -167,7 +167,7 @@ func readText(p *string, all *texts) read {
 	}
 }
 
-// readWhole returns a read for a field of whole numbers.
+// readWhole returns a read for an integer field.
 //
 //go:noinline
 func readWhole[T integer](p *T) read {
@@ -184,7 +184,7 @@ func readWhole[T integer](p *T) read {
 		digits, fits := i-first, true
 		if first > start {
 			n = -n
-			fits = T(n) < 0 // otherwise it is -0, or the field has no sign
+			fits = T(n) < 0 // otherwise it is -0, or the field is unsigned
 		}
 		if !fits || i == len(text) || !isBehind(text[i]) || digits == 0 || digits > 18 || digits > 1 && text[first] == '0' || int64(T(n)) != n {
 			return readOnly(text, start)
@@ -194,7 +194,8 @@ func readWhole[T integer](p *T) read {
 	}
 }
 
-// readTime returns a read for a field of timestamps. Most have no fraction or milliseconds, so their end is known.
+// readTime returns a read for a time field. Most timestamps have no fraction or three digits of it, so their end is
+// known.
 //
 //go:noinline
 func readTime(p *time.Time, known *wire.Date) read {
@@ -222,7 +223,7 @@ func readTime(p *time.Time, known *wire.Date) read {
 	}
 }
 
-// readAddr returns a read for a field of IP addresses.
+// readAddr returns a read for an IP address field.
 //
 //go:noinline
 func readAddr(p *netip.Addr) read {

@@ -18,15 +18,15 @@ type attempt struct {
 	size       int64 // of the whole body
 	stream     *Stream
 	code       int    // of the body's envelope; 0 without one
-	err        error  // no whole response arrived
-	unsent     bool   // certainly nothing reached the service
+	err        error  // why no complete response arrived
+	unsent     bool   // nothing reached the service
 	generation uint64 // of the session that was used; 0 without one
 	permit     *Permit
 	refusal    pace.Refusal // of a limited request that came too fast
 }
 
-// effectiveStatus decides how an attempt is judged. It is the HTTP status, or the code of the envelope if that is at
-// least 400 and higher.
+// effectiveStatus returns the HTTP status, or the code of the envelope if that is at least 400 and higher than the
+// status.
 func (a *attempt) effectiveStatus() int {
 	if a.code < http.StatusBadRequest {
 		return a.status
@@ -34,17 +34,16 @@ func (a *attempt) effectiveStatus() int {
 	return max(a.status, a.code)
 }
 
-// outcome says what the attempt did at the service, as far as the client can know.
+// outcome returns whether the service processed the attempt, as far as the client can know.
 func (a *attempt) outcome(limited bool) Outcome {
 	status := a.effectiveStatus()
 	switch {
 	case a.err != nil && a.unsent:
 		return NotApplied
 	case a.err != nil:
-		// The client cannot know whether the connection was cut before or after the service read the request.
 		return Unknown
 	case limited && status == http.StatusServiceUnavailable:
-		return Unknown // too fast, or an internal fault: the status means both
+		return Unknown // the status means both too fast and an internal fault
 	case status < http.StatusMultipleChoices:
 		return Applied
 	case status == http.StatusServiceUnavailable && a.header.Get("Retry-After") != "":
@@ -56,8 +55,8 @@ func (a *attempt) outcome(limited bool) Outcome {
 	}
 }
 
-// tooFast: the service says that limited requests come too fast. That is 429, or 503 with or without Retry-After (open
-// point 8).
+// tooFast reports whether the service refused a limited request because requests come too fast. The status is then 429,
+// or 503 with or without Retry-After (open point 8).
 func (a *attempt) tooFast() bool {
 	status := a.effectiveStatus()
 	return a.err == nil && (status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable)
@@ -79,7 +78,7 @@ func (a *attempt) transient() bool {
 	return status >= http.StatusBadRequest && !Final(status) && status != http.StatusNotImplemented
 }
 
-// RetryAfter returns the wait that a response asks for: the longest of its values, or 0 if it can read none.
+// RetryAfter returns the longest wait in the Retry-After headers of a response, or 0 if none can be parsed.
 func RetryAfter(h http.Header) time.Duration {
 	var wait time.Duration
 	for _, value := range h.Values("Retry-After") {
@@ -94,7 +93,7 @@ func RetryAfter(h http.Header) time.Duration {
 	return wait
 }
 
-// sentAt is the time of a response by the clock of its sender, so a wrong clock on either side does no harm.
+// sentAt returns the time of a response by its sender's clock, so that a wrong clock on either side does no harm.
 func sentAt(h http.Header) time.Time {
 	if at, err := http.ParseTime(h.Get("Date")); err == nil {
 		return at
@@ -102,8 +101,8 @@ func sentAt(h http.Header) time.Time {
 	return time.Now()
 }
 
-// secondsOf reads a whole number of seconds. It returns the longest duration if there are too many, and 0 if text is no
-// such number.
+// secondsOf parses a whole number of seconds. It returns the longest duration if the number is too large, and 0 if text
+// is not a number.
 func secondsOf(text string) time.Duration {
 	if text == "" || strings.Trim(text, "0123456789") != "" {
 		return 0

@@ -112,7 +112,7 @@ func TestTransientErrors(t *testing.T) {
 		{"a refused connection", &net.OpError{Op: "dial", Err: errors.New("connection refused")}, true},
 		{"the stream was reset", errReset, true},
 		{"the permit expired", errPermitExpired, true},
-		{"the attempt took too long", timeoutError("no whole response within 1s"), true},
+		{"the attempt took too long", timeoutError("no complete response within 1s"), true},
 		{"name server unreachable", &net.DNSError{IsTemporary: true}, true},
 		{"no such host", &net.DNSError{IsNotFound: true}, false},
 		{"no permit", noPermit(io.EOF), false},

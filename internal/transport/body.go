@@ -11,20 +11,20 @@ import (
 )
 
 const (
-	maxErrorBody = 64 << 10  // bytes of a response that a Failure keeps
-	maxTrusted   = 4 << 20   // of a Content-Length: more memory is allocated when the bytes have come
-	maxDrained   = 256 << 10 // read after that, so that the connection can be used again
+	maxErrorBody = 64 << 10  // bytes of the body that an error keeps
+	maxTrusted   = 4 << 20   // a larger Content-Length does not allocate memory in advance
+	maxDrained   = 256 << 10 // further bytes read so that the connection can be reused
 )
 
-// readWhole reads the body of a success and closes it. A body longer than the limit is an error: a body cut without an
-// error would look whole. The limit counts the bytes after decompression.
+// readWhole reads the body of a success and closes it. A body longer than the limit is an error. The limit counts the
+// bytes after decompression.
 func readWhole(resp *http.Response, limit int64) ([]byte, error) {
-	if resp.Body == http.NoBody { // of a HEAD, whose length may be any
+	if resp.Body == http.NoBody { // a HEAD has a Content-Length but no body
 		return nil, nil
 	}
 	defer func() { _ = resp.Body.Close() }()
 	from := limitedBody{from: resp.Body, limit: limit}
-	body := make([]byte, 0, min(max(resp.ContentLength, bytes.MinRead), limit, maxTrusted)+1) // 1: for the read that finds the end
+	body := make([]byte, 0, min(max(resp.ContentLength, bytes.MinRead), limit, maxTrusted)+1) // 1 for the final read
 	for {
 		n, err := from.Read(body[len(body):cap(body)])
 		body = body[:len(body)+n]
@@ -39,9 +39,9 @@ func readWhole(resp *http.Response, limit int64) ([]byte, error) {
 	}
 }
 
-// readRefusal keeps the beginning of the body of a refusal and closes it. It reads some more bytes, so that the
-// connection can be used again. The status has arrived, so a body that is cut or slow is no error. But nothing is kept of
-// it: it may end within a secret that a service repeats, and nobody would recognize the piece.
+// readRefusal returns the beginning of the body of a refusal and closes it. It reads some more bytes, so that the
+// connection can be reused. A body that is cut or slow is not an error, since the status has arrived, but nothing of it
+// is kept: it may end within an echoed secret, and a part of a secret cannot be recognized.
 func readRefusal(resp *http.Response) []byte {
 	defer func() { _ = resp.Body.Close() }()
 	var buf bytes.Buffer
@@ -52,13 +52,13 @@ func readRefusal(resp *http.Response) []byte {
 	return buf.Bytes()
 }
 
-// limitedBody passes a body to its reader, within the limit. It counts the bytes after decompression.
+// limitedBody reads a body up to a limit, in bytes after decompression.
 type limitedBody struct {
 	from        io.Reader
 	limit, size int64
-	keep        int // bytes to keep of the beginning, for errors
+	keep        int // how many bytes of the beginning to keep for errors
 	beginning   []byte
-	err         error // that ended the reading, except io.EOF
+	err         error // sticky error other than io.EOF
 }
 
 func (b *limitedBody) Read(p []byte) (int, error) {
@@ -75,7 +75,7 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 	}
 	if room := b.keep + redact.Margin - len(b.beginning); b.keep > 0 && room > 0 {
 		if len(b.beginning) > 0 {
-			b.beginning = slices.Grow(b.beginning, room) // a body that takes two reads may be long: grow once
+			b.beginning = slices.Grow(b.beginning, room) // grow only once, because a body that takes two reads may be long
 		}
 		b.beginning = append(b.beginning, p[:min(n, room)]...)
 	}

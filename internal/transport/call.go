@@ -14,11 +14,11 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/pace"
 )
 
-// call is the state of one call. Each call has a retry loop of its own: the call is its RoundTripper and its
-// CheckRetry, and sets its waits. The attempts follow one another, so the call needs no lock.
+// call is the state of one call. Each call has its own retry loop, for which it is the RoundTripper and CheckRetry, and
+// sets the waits. Attempts do not overlap, so the call needs no lock.
 //
-// The defaults of go-retryablehttp are all replaced: they retry a POST that was processed, wait for a Retry-After of
-// years, and log to stderr. A call has no CloseIdleConnections method on purpose: the loop would call it after each
+// The defaults of go-retryablehttp are all replaced: they would retry a POST that was processed, honor a Retry-After of
+// years, and log to stderr. call deliberately has no CloseIdleConnections method: the loop would call it after each
 // failure and close the idle connections of all calls.
 type call struct {
 	Request
@@ -35,18 +35,18 @@ type call struct {
 	response  Response
 	attempts  int
 	failures  int           // transient failures, which the policy counts
-	announced time.Duration // that the service asked to wait before the attempts
-	paid      int           // taken from the budget for the attempt under way
-	ambiguous bool          // the service may have processed an attempt, although no response says so
-	caller    *pace.Caller  // of the permits
-	login     *login        // what renews the session of the call; nil if it needs none
+	announced time.Duration // total wait that the service asked for
+	paid      int           // tokens taken from the budget for the current attempt
+	ambiguous bool          // the service may have processed an attempt without a response that says so
+	caller    *pace.Caller  // acquires the permits
+	login     *login        // renews the session; nil if the call needs none
 	renewed   bool          // retried after a new login, or with another password
-	newerThan uint64        // generation of a session that the service may have refused
-	giveUpAt  time.Time     // until when to retry a limited request that was refused as too fast; zero: it was not
+	newerThan uint64        // generation of the session that the service may have refused
+	giveUpAt  time.Time     // end of retries of a request refused as too fast; zero if it was not
 	why       error         // why there is no retry
 }
 
-// Send makes one call and returns what came of it.
+// Send makes one call and returns its result.
 func (t *Transport) Send(ctx context.Context, r Request) *Response {
 	c := &call{Request: r, t: t, ctx: ctx}
 	if r.Class != Login {
@@ -66,14 +66,14 @@ func (t *Transport) Send(ctx context.Context, r Request) *Response {
 	c.http = http.Client{Transport: c, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	c.loop = retryablehttp.Client{HTTPClient: &c.http, RetryMax: math.MaxInt, CheckRetry: c.checkRetry, Backoff: decidedWait}
 	// The result is in c; the response of the loop has no body.
-	if _, err = c.loop.Do(req); err != nil && c.attempts == 0 { //nolint:bodyclose // as said
+	if _, err = c.loop.Do(req); err != nil && c.attempts == 0 { //nolint:bodyclose // see above
 		c.last.err = err // the loop's own, or the http.Client's
 	}
 	return c.finish()
 }
 
-// noHeader is the header of the loop's requests. Each attempt has its own. Without a header, http.Client would copy the
-// request. http.Client writes to the header only if there are cookies or a password in the URL, and there are none.
+// noHeader is the header of the loop's requests; each attempt sets its own. If the header were nil, http.Client would
+// copy the request. It writes to the header only for cookies or a password in the URL, and there are none.
 var noHeader = http.Header{}
 
 func (c *call) newRequest() (req *retryablehttp.Request, err error) {
@@ -90,14 +90,14 @@ func (c *call) newRequest() (req *retryablehttp.Request, err error) {
 	return req, nil
 }
 
-// RoundTrip is one attempt.
+// RoundTrip makes one attempt.
 func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 	c.attempts++
 	c.last = attempt{}
 	a := &c.last
 	defer func() {
 		if a.permit != nil {
-			a.permit.End(c.ctx, time.Time{}) // it has ended, unless nothing was sent
+			a.permit.End(c.ctx, time.Time{}) // does nothing if it has ended already
 		}
 	}()
 	started := time.Now()
@@ -107,7 +107,7 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 	} else {
 		a.err, a.unsent = err, true
 		if req.Body != nil {
-			_ = req.Body.Close() // a RoundTripper closes the body also of a request that it does not send
+			_ = req.Body.Close() // a RoundTripper must close the body even if it does not send the request
 		}
 	}
 	c.settle()
@@ -120,9 +120,9 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &c.drained, nil
 }
 
-// prepare gets what an attempt needs before its time starts: a credential, and a permit for a limited request. A login
-// may take long, so it comes before the permit. If another call gets a new session during the wait for the permit,
-// prepare returns that one.
+// prepare gets what an attempt needs before its timeout starts: a credential and, for a limited request, a permit. A
+// login may take long, so it comes before the permit. If another call renews the session during the wait for the
+// permit, prepare returns the new one.
 func (c *call) prepare() (shown credential, waited time.Duration, err error) {
 	if shown, err = c.credential(); err != nil {
 		return shown, 0, err
@@ -140,10 +140,10 @@ func (c *call) prepare() (shown credential, waited time.Duration, err error) {
 			}
 		}
 	}
-	return shown, waited, c.ctx.Err() // net/http would not send it either, but would not say so
+	return shown, waited, c.ctx.Err() // net/http would not send the request either, but would not report that
 }
 
-// acquirePermit waits for the permit of an attempt, but not longer than the policy retries a refused request.
+// acquirePermit waits for the attempt's permit, but no longer than the policy retries a refused request.
 func (c *call) acquirePermit() (err error) {
 	a := &c.last
 	switch {
@@ -166,7 +166,7 @@ func (c *call) acquirePermit() (err error) {
 	return err
 }
 
-// settle keeps the response, and notes what it says of the session and of the pace.
+// settle records the response and what it implies for the session and the pace.
 func (c *call) settle() {
 	a := &c.last
 	if a.status != 0 {
@@ -183,7 +183,7 @@ func (c *call) settle() {
 	}
 }
 
-// noteRefusal slows down the pace if the service refused the attempt as too fast. It also calls the user's limiter.
+// noteRefusal slows down the pace, and pauses the user's limiter, if the service refused the attempt as too fast.
 func (c *call) noteRefusal() {
 	a := &c.last
 	if a.refusal.Wait > 0 || !a.tooFast() {

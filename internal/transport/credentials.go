@@ -9,30 +9,30 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 )
 
-// Credentials say how requests authenticate: by user name and password, by a fixed token, or by the token of a login. A
+// Credentials says how requests authenticate: with a user name and password, a fixed token, or the token of a login. A
 // token is sent as the value of a cookie.
 type Credentials struct {
-	Pair   Pair          // nil with a fixed token
-	Token  redact.Secret // if set, requests use it, and there is no login
-	Cookie string        // name of the cookie of a token
+	Pair   Pair          // nil if Token is set
+	Token  redact.Secret // fixed token, used without a login
+	Cookie string        // name of the cookie that carries a token
 
-	// LogIn creates a session. If it is nil, each request carries user name and password.
+	// LogIn creates a session. If it is nil and Token is not set, each request carries the user name and password.
 	LogIn LogIn
 }
 
 // Pair returns the user name and password for one attempt.
 type Pair func(ctx context.Context) (username string, password redact.Secret, err error)
 
-// LogIn creates a session and returns its token. refused: the service refused the login, and a retry at once would not
-// help.
+// LogIn creates a session and returns its token. refused reports whether the service refused the login, so that an
+// immediate retry would not help.
 type LogIn func(ctx context.Context) (token redact.Secret, refused bool, err error)
 
-// authenticator puts credentials on requests, and knows the secrets that no text may show: those in use, and the ones
-// before, which a late response may contain.
+// authenticator provides the credentials of requests. It also knows the secrets that no text may show: those in use,
+// and earlier ones, which a late response may contain.
 type authenticator struct {
 	Credentials
 
-	login *login // nil unless the client logs in by itself
+	login *login // nil unless the client logs in
 
 	mu            sync.Mutex
 	pairs, tokens []known // the newest last
@@ -40,17 +40,17 @@ type authenticator struct {
 	found         *redact.Finder
 }
 
-// known is a pair or a token that was in use, with all texts that would show it.
+// known is a pair or token that was used, with all texts that would reveal it.
 type known struct {
-	username   string // of a pair, as the next three
+	username   string // this and the next three are those of a pair
 	password   redact.Secret
 	header     redact.Secret
 	generation uint64
 	secrets    []redact.Secret
 }
 
-// remembered is how many pairs and tokens stay secret. A slow call may hold one that was rotated long ago, and the
-// function of BasicAuthFunc may return one for each caller.
+// remembered is how many pairs and how many tokens are kept. A slow call may use one that was rotated long ago, and the
+// function passed to BasicAuthFunc may return a different pair for each caller.
 const remembered = 16
 
 func newAuthenticator(c Credentials) *authenticator {
@@ -64,14 +64,14 @@ func newAuthenticator(c Credentials) *authenticator {
 	return a
 }
 
-// credential is a header to set.
+// credential is a request header.
 type credential struct {
 	name, value string
-	generation  uint64 // of the session or the pair, 0 of a fixed token
+	generation  uint64 // of the session or the pair; 0 for a fixed token
 }
 
-// credential returns the credential of an attempt. The generation of a session is greater than newerThan, so credential
-// may wait for a login. The login itself carries the password, whatever the other requests carry.
+// credential returns the credential for an attempt. It may wait for a login, because it returns only a session of a
+// later generation than newerThan. The login request itself always carries the password.
 func (c *call) credential() (credential, error) {
 	a := c.t.auth
 	switch {
@@ -87,13 +87,13 @@ func (c *call) credential() (credential, error) {
 	}
 }
 
-// cookie builds the header itself: Request.AddCookie drops some bytes of a value, and a cookie jar would add a second
-// cookie on a retry.
+// cookie returns the header for a session. It does not use Request.AddCookie, which drops some bytes of a value, or a
+// cookie jar, which would add a second cookie on a retry.
 func (a *authenticator) cookie(s session) credential {
 	return credential{name: "Cookie", value: a.Cookie + "=" + s.token.Reveal(), generation: s.generation}
 }
 
-// authorization returns the header with the pair that is valid now.
+// authorization returns the header for the current pair.
 func (a *authenticator) authorization(ctx context.Context) (credential, error) {
 	username, password, err := a.Pair(ctx)
 	if err != nil {
@@ -117,7 +117,7 @@ func (a *authenticator) authorization(ctx context.Context) (credential, error) {
 	return credential{name: "Authorization", value: header, generation: a.generation}, nil
 }
 
-// rotated reports whether the call would send another pair now than that of a generation.
+// rotated reports whether the current pair is not that of the given generation.
 func (a *authenticator) rotated(ctx context.Context, since uint64) bool {
 	now, err := a.authorization(ctx)
 	return err == nil && now.generation != since
@@ -129,7 +129,7 @@ func (a *authenticator) learnToken(token redact.Secret) {
 	a.learn(&a.tokens, known{}, token.Reveal(), a.Cookie+"="+token.Reveal())
 }
 
-// learn adds a pair or a token to those whose texts are secrets. The lock is held.
+// learn adds a pair or a token to all, and its texts to the secrets. The caller holds the lock.
 func (a *authenticator) learn(all *[]known, k known, secrets ...string) {
 	for _, secret := range secrets {
 		k.secrets = append(k.secrets, redact.New(secret))
@@ -143,7 +143,7 @@ func (a *authenticator) learn(all *[]known, k known, secrets ...string) {
 	a.found = redact.NewFinder(hidden...)
 }
 
-// finder returns what finds the secrets of the client in texts.
+// finder returns the finder of the client's secrets.
 func (a *authenticator) finder() *redact.Finder {
 	a.mu.Lock()
 	defer a.mu.Unlock()

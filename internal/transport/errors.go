@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Errors that callers distinguish. The SDK's own sentinels are these values.
+// Errors that callers distinguish. The SDK exports the same values.
 var (
 	ErrUnauthorized     = errors.New("webdelivery: unauthorized")
 	ErrRateLimited      = errors.New("webdelivery: rate limited")
@@ -21,18 +21,18 @@ var (
 )
 
 var (
-	// errPermitExpired: the permit expired before the request could begin. Nothing was sent.
+	// errPermitExpired means that the permit expired before the request could begin. Nothing was sent.
 	errPermitExpired = errors.New("the purge permit expired before the connection was ready")
-	// errReset: the service reset the stream or the connection of an HTTP/2 request that had been sent.
+	// errReset means that the HTTP/2 stream or connection was reset after the request had been sent.
 	errReset = errors.New("the HTTP/2 stream or connection was reset before a response")
-	// errNoPassword: a login needs a user name and a password.
+	// errNoPassword means that a login has no user name and password to use.
 	errNoPassword = errors.New("SessionToken gives no user name and password to log in with")
-	// errSessionRefused: the login worked, the session does not.
+	// errSessionRefused means that the login succeeded, but its session was refused.
 	errSessionRefused = fmt.Errorf("the service refused the session that it had just created: %w", ErrUnauthorized)
 )
 
-// endedError is the error of a call whose context has ended. It wraps the error of the context alone: what went wrong
-// besides may be the cause of the context, which may be the error of another call.
+// endedError is the error of a call whose context has ended. It wraps only the error of the context: the other error
+// may be the context's cause, which may come from another call.
 type endedError struct {
 	text string
 	err  error
@@ -41,10 +41,10 @@ type endedError struct {
 func (e *endedError) Error() string { return e.text }
 func (e *endedError) Unwrap() error { return e.err }
 
-// endedWith returns the error of a context that has ended, with the text of what followed from it.
+// endedWith returns an error that wraps the context error ended, and has the text of both.
 func endedWith(ended, followed error) error {
 	switch {
-	case followed == nil, followed == ended: //nolint:errorlint // the very same
+	case followed == nil, followed == ended: //nolint:errorlint // identity is meant
 		return ended
 	case strings.Contains(followed.Error(), ended.Error()):
 		return &endedError{followed.Error(), ended}
@@ -53,7 +53,7 @@ func endedWith(ended, followed error) error {
 	}
 }
 
-// unsentError is a failure before the request was sent: no permit, or no session.
+// unsentError is a failure to get a permit or credentials, before the request was sent.
 type unsentError struct {
 	what  string
 	err   error
@@ -66,21 +66,21 @@ func (e *unsentError) Unwrap() error { return e.err }
 func noPermit(err error) error    { return &unsentError{what: "waiting for a purge permit", err: err} }
 func loginFailed(err error) error { return &unsentError{what: "login", err: err, login: true} }
 
-// timeoutError is an attempt that took too long. The caller's context has not ended.
+// timeoutError means that an attempt took too long although the caller's context has not ended.
 type timeoutError string
 
 func (e timeoutError) Error() string { return string(e) }
 func (e timeoutError) Timeout() bool { return true }
 
-// proxyRefused is the error of a proxy that refuses to connect. It leaves out the text of the proxy, which may contain
-// the credentials that the proxy was sent.
+// proxyRefused is the status of a proxy that refused to connect. The proxy's own text is left out, because it may
+// contain the credentials sent to the proxy.
 type proxyRefused int
 
 func (e proxyRefused) Error() string {
 	return fmt.Sprintf("the proxy refused to connect: %d %s", int(e), http.StatusText(int(e)))
 }
 
-// judgeProxy gets the response of a proxy to CONNECT before net/http judges it.
+// judgeProxy checks a proxy's response to CONNECT before net/http does.
 func judgeProxy(_ context.Context, _ *url.URL, _ *http.Request, resp *http.Response) error {
 	if resp.StatusCode == http.StatusOK {
 		return nil
@@ -88,9 +88,9 @@ func judgeProxy(_ context.Context, _ *url.URL, _ *http.Request, resp *http.Respo
 	return proxyRefused(resp.StatusCode)
 }
 
-// Misdirected reports whether err says that there is no such service, or that no connection to it can be set up.
-// Examples are an unknown host, an untrusted certificate, an alert that ends a TLS handshake and a proxy that refuses.
-// Such an error may be transient, but its usual cause is a wrong setting.
+// Misdirected reports whether err means that the service does not exist or cannot be connected to, such as an unknown
+// host, an untrusted certificate, a TLS alert during the handshake, or a refusal by the proxy. The usual cause is a
+// wrong setting.
 func Misdirected(err error) bool {
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
 		return dns.IsNotFound
@@ -99,8 +99,8 @@ func Misdirected(err error) bool {
 		return proxy < http.StatusBadRequest || Final(int(proxy))
 	}
 	_, cert := errors.AsType[*tls.CertificateVerificationError](err)
-	_, unknown := errors.AsType[x509.UnknownAuthorityError](err) // a dialer of the user's may not wrap it
+	_, unknown := errors.AsType[x509.UnknownAuthorityError](err) // the user's dialer may not wrap it
 	remote, failed := errors.AsType[*net.OpError](err)
-	alert := failed && remote.Op == "remote error" // so crypto/tls calls it; internal_error (80) may pass
+	alert := failed && remote.Op == "remote error" // as crypto/tls names an alert; internal_error (80) may be transient
 	return cert || unknown || alert && remote.Err.Error() != tls.AlertError(80).Error()
 }

@@ -10,24 +10,24 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/pace"
 )
 
-// Gate gives permits to limited requests: by the pace, and by the user's limiter if there is one.
+// Gate gives permits to limited requests. They are subject to the pace and to the user's limiter, if there is one.
 type Gate struct {
-	Pace     *pace.Limiter // with a limiter, one that waits only after the service has refused a request as too fast
-	Limiter  *Limiter      // the user's; nil if the pace bounds arrivals by itself
-	Patience time.Duration // how long a request waits while the service accepts no request
+	Pace     *pace.Limiter // with a Limiter, waits only after the service has refused a request as too fast
+	Limiter  *Limiter      // the user's; nil if Pace alone limits arrivals
+	Patience time.Duration // how long a request waits while the service accepts none
 }
 
-// Limiter is a limiter of the user's.
+// Limiter adapts the user's limiter.
 type Limiter struct {
 	Acquire func(context.Context) (Lease, error)
-	Pause   func(context.Context, time.Duration) error // nil: it cannot pause
-	Waiting func() error                               // returns why its callers wait; nil: it does not know
+	Pause   func(context.Context, time.Duration) error // nil if it cannot pause
+	Waiting func() error                               // returns why its callers wait; nil if it cannot tell
 }
 
-// Lease is what such a limiter lends for one request.
+// Lease is a permit of the user's limiter.
 type Lease struct {
-	Expires time.Time                                    // the request begins before that; zero: at any time
-	Done    func(ctx context.Context, arrived time.Time) // ends it; nil: nothing is called
+	Expires time.Time                                    // the request must begin before this time; zero means at any time
+	Done    func(ctx context.Context, arrived time.Time) // ends the lease; may be nil
 }
 
 // Permit allows one limited request. Only the first call of End counts.
@@ -36,10 +36,10 @@ type Permit struct {
 	paced  *pace.Permit
 	lease  Lease
 	ended  atomic.Bool
-	over   chan struct{} // closed when it has ended
+	over   chan struct{} // closed when End has finished
 }
 
-// Acquire waits for a permit for a call that begins now.
+// Acquire waits for a permit for a new call.
 func (g *Gate) Acquire(ctx context.Context) (*Permit, error) {
 	return g.acquire(ctx, &pace.Caller{Patience: g.Patience})
 }
@@ -73,7 +73,7 @@ func (g *Gate) try(ctx context.Context, caller *pace.Caller) (*Permit, error) {
 	lent := false
 	defer func() {
 		if !lent {
-			p.End(ctx, time.Time{}) // also if the limiter panics: the permit is a lock
+			p.End(ctx, time.Time{}) // even if the limiter panics
 		}
 	}()
 	p.lease, err = g.Limiter.Acquire(ctx)
@@ -81,8 +81,8 @@ func (g *Gate) try(ctx context.Context, caller *pace.Caller) (*Permit, error) {
 	return p, err
 }
 
-// End releases what the permit holds. arrived is the latest time at which its request may have reached the service. The
-// zero time means that nothing was sent. If another goroutine is ending the permit, End waits for it.
+// End releases the permit. arrived is the latest time at which its request may have reached the service; the zero time
+// means that nothing was sent. If another goroutine is ending the permit, End waits for it.
 func (p *Permit) End(ctx context.Context, arrived time.Time) {
 	if p.ended.Swap(true) {
 		<-p.over
@@ -95,7 +95,7 @@ func (p *Permit) End(ctx context.Context, arrived time.Time) {
 	}
 }
 
-// expired: it is too late to begin the request.
+// expired reports whether it is too late to begin the request.
 func (p *Permit) expired() bool {
 	return !p.lease.Expires.IsZero() && !time.Now().Before(p.lease.Expires)
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 )
 
-// The log contains only harmless facts, and never a header, a body or a query value.
+// The log never contains a header, a body or a query value.
 
-// log writes the record of an attempt at Debug. It does so for a stream when the stream is closed. waited is how long the
-// attempt waited for a permit.
+// log logs an attempt at level Debug, for a stream when it is closed. waited is how long the attempt waited for a
+// permit.
 func (c *call) log(started time.Time, waited time.Duration) {
 	if !c.t.logs(c.ctx, slog.LevelDebug) {
 		return
@@ -28,14 +28,14 @@ func (c *call) log(started time.Time, waited time.Duration) {
 	}
 }
 
-// warn writes a record about an attempt at Warn.
+// warn logs a message about an attempt at level Warn.
 func (c *call) warn(message string, err error, attrs ...slog.Attr) {
 	if c.t.logs(c.ctx, slog.LevelWarn) {
 		c.t.write(c.ctx, slog.LevelWarn, message, &c.Request, err, append([]slog.Attr{slog.Int("attempt", c.attempts)}, attrs...)...)
 	}
 }
 
-// Warn writes what a person should know of a query at Warn, before its first attempt.
+// Warn logs a warning about a request at level Warn, before its first attempt.
 func (t *Transport) Warn(ctx context.Context, r Request, message, warning string) {
 	if t.logs(ctx, slog.LevelWarn) {
 		t.write(ctx, slog.LevelWarn, message, &r, nil, slog.String("warning", warning))

@@ -10,34 +10,34 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 )
 
-// login manages the session of a client. Any number of calls ask it for the token. If there is none, one login runs for
-// all of them, in a goroutine of its own: no deadline of a caller ends it, so it succeeds even if it takes longer than
-// every caller waits. The time limit of its attempts bounds it, and it ends when the last caller is canceled. Each
-// session has a generation: a call that learns late that its session was refused causes no login if another call has
-// renewed the session meanwhile.
+// login manages the session of a client. If there is no session, one login runs for all calls that need one, in its own
+// goroutine. No caller's deadline ends it, so it can succeed even if it takes longer than any caller waits; it ends
+// with the timeout of its attempts, or when the last waiting caller is canceled. Each session has a generation, so that
+// a call that learns late that its session was refused causes no login if another call has renewed the session
+// meanwhile.
 type login struct {
 	create LogIn
-	learn  func(token redact.Secret) // before a session is used
+	learn  func(token redact.Secret) // called before a session is used
 
 	mu      sync.Mutex
-	session session // of the newest login; generation 0 before the first
-	valid   bool    // it was not refused yet
-	worked  bool    // the service has accepted it
-	flight  *flight // the login under way; nil without one
+	session session // from the last login; generation 0 before the first
+	valid   bool    // the session has not been refused
+	worked  bool    // the service has accepted the session
+	flight  *flight // the current login; nil if there is none
 
 	strikes   int       // refused logins and refused new sessions since a session last worked
-	notBefore time.Time // no login before this
-	lastErr   error     // the last refusal
-	undoubted time.Time // no login because of a doubtful refusal before this
+	notBefore time.Time // no login before this time
+	lastErr   error     // the error of the last refusal
+	undoubted time.Time // no login because of a doubtful refusal before this time
 }
 
-// session is a token with its generation, from 1.
+// session is a token and its generation, from 1.
 type session struct {
 	token      redact.Secret
 	generation uint64
 }
 
-// flight is a login under way. Its result is written before done is closed.
+// flight is a login in progress. session and err are set before done is closed.
 type flight struct {
 	done    chan struct{}
 	cancel  context.CancelFunc
@@ -46,9 +46,9 @@ type flight struct {
 	err     error
 }
 
-// current returns the session, after a login if there is none that is newer than a generation (0: any).
+// current returns a session of a later generation than newerThan. It waits for a login if there is none.
 func (l *login) current(ctx context.Context, newerThan uint64) (session, error) {
-	s, f, err := l.board(ctx, newerThan)
+	s, f, err := l.join(ctx, newerThan)
 	if f == nil {
 		return s, err
 	}
@@ -61,9 +61,9 @@ func (l *login) current(ctx context.Context, newerThan uint64) (session, error) 
 	}
 }
 
-// board returns the session if there is one. Otherwise it returns the login to wait for, and begins one if none is under
-// way.
-func (l *login) board(ctx context.Context, newerThan uint64) (session, *flight, error) {
+// join returns the session if it is newer than newerThan. Otherwise it returns the login to wait for, which it starts
+// if none is running.
+func (l *login) join(ctx context.Context, newerThan uint64) (session, *flight, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.valid && l.session.generation > newerThan {
@@ -82,8 +82,9 @@ func (l *login) board(ctx context.Context, newerThan uint64) (session, *flight, 
 	return session{}, l.flight, nil
 }
 
-// leave removes a waiter from a login. If nobody waits any more, a deadline lets the login go on, because the next call
-// probably has as short a one. After a cancellation it ends, so that no goroutine stays behind.
+// leave removes a waiter from a login. When the last waiter leaves because it was canceled, the login ends, so that no
+// goroutine stays behind. When it leaves because of its deadline, the login goes on: the next call's deadline is
+// probably as short.
 func (l *login) leave(f *flight, why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -94,7 +95,7 @@ func (l *login) leave(f *flight, why error) {
 	}
 }
 
-// run logs in.
+// run logs in and sets the result of f.
 func (l *login) run(ctx context.Context, f *flight) {
 	defer close(f.done)
 	defer f.cancel()
@@ -120,8 +121,9 @@ func (l *login) run(ctx context.Context, f *flight) {
 // maxCoolDown is the longest cool-down, so that a wrong password neither overloads the service nor locks the account.
 const maxCoolDown = 30 * time.Second
 
-// strike counts a refusal and starts a cool-down: 1 s, then twice as long for each further refusal, up to maxCoolDown. If
-// the refusal may have another cause, as when a session has ended early, the first one starts none. The lock is held.
+// strike counts a refusal and starts a cool-down of 1 s, which doubles with each further refusal up to maxCoolDown. If
+// certain is false, there may be another cause, such as a session that ended early, and the first refusal starts no
+// cool-down. The caller holds the lock.
 func (l *login) strike(certain bool, err error) {
 	if certain {
 		l.strikes = max(l.strikes, 1)
@@ -133,11 +135,11 @@ func (l *login) strike(certain bool, err error) {
 	l.lastErr = err
 }
 
-// possible reports whether another session can be had now. The lock is held.
+// possible reports whether a login is running or may start now. The caller holds the lock.
 func (l *login) possible() bool { return l.flight != nil || !time.Now().Before(l.notBefore) }
 
-// renew takes a refused session out of use. It returns whether a retry makes sense, which is not so while logins cool
-// down. again: the call has just got this session, after another one was refused.
+// renew invalidates a refused session. It reports whether a retry makes sense, which is not the case during a
+// cool-down. again reports whether the call got this session after an earlier one was refused.
 func (l *login) renew(generation uint64, again bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -150,30 +152,30 @@ func (l *login) renew(generation uint64, again bool) bool {
 	return l.valid || l.possible()
 }
 
-// doubt returns whether a newer session may help a call whose refusal may have another cause. Other calls go on using
-// the session until the new login has succeeded.
+// doubt reports whether a newer session may help a call whose refusal may have another cause. Other calls keep using
+// the session until the new login succeeds.
 func (l *login) doubt() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return !time.Now().Before(l.undoubted) && l.possible()
 }
 
-// refute notes that a doubtful refusal came again with a new session, so it was not about the session. A missing
-// permission or a wrong transaction id then causes no login for a while.
+// refute records that a doubtful refusal recurred with a new session, so the session was not the cause. For a while, no
+// doubtful refusal then causes a login, such as one for a missing permission or a wrong transaction ID.
 func (l *login) refute() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.undoubted = time.Now().Add(maxCoolDown)
 }
 
-// newest returns the newest session, and whether it was not refused.
+// newest returns the newest session, and whether it is still valid.
 func (l *login) newest() (s session, valid bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.session, l.valid
 }
 
-// accepted notes that a session works.
+// accepted records that the service accepted a session.
 func (l *login) accepted(generation uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

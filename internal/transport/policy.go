@@ -9,15 +9,15 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/pace"
 )
 
-// Policy says how often and for how long a call is retried. All fields are set.
+// Policy says how often and for how long a call is retried. All fields are required.
 type Policy struct {
-	MaxAttempts     int           // the first included
-	MinWait         time.Duration // ceiling of the first wait; it doubles with each attempt
-	MaxWait         time.Duration // bounds every wait, also that of Retry-After
+	MaxAttempts     int           // including the first
+	MinWait         time.Duration // upper bound of the first wait; doubles with each attempt
+	MaxWait         time.Duration // upper bound of every wait; a longer Retry-After ends the retries
 	ThrottleTimeout time.Duration // how long to retry a limited request that the service refuses as too fast
 }
 
-// attempts is the bound for requests of a class.
+// attempts returns the maximum number of attempts for a class.
 func (p Policy) attempts(c Class) int {
 	switch c {
 	case Login:
@@ -29,72 +29,72 @@ func (p Policy) attempts(c Class) int {
 	}
 }
 
-// backoff draws the wait after the n-th attempt (from 1) of a call: full jitter under an exponential ceiling.
+// backoff returns a random wait after the n-th attempt (from 1): full jitter under an exponential bound.
 func (p Policy) backoff(n int) time.Duration {
 	ceiling := p.MaxWait
-	if grown := math.Ldexp(float64(p.MinWait), n-1); grown < float64(p.MaxWait) { // a float does not overflow
+	if grown := math.Ldexp(float64(p.MinWait), n-1); grown < float64(p.MaxWait) { // floating point cannot overflow here
 		ceiling = time.Duration(grown)
 	}
-	return rand.N(ceiling) //nolint:gosec // jitter is no secret
+	return rand.N(ceiling) //nolint:gosec // jitter need not be secure
 }
 
-// situation holds what a verdict on a failed attempt depends on.
+// situation holds everything that the verdict on a failed attempt depends on.
 type situation struct {
 	class    Class
 	limited  bool
 	outcome  Outcome // of the attempt
 	failures int     // transient failures of the call before this one
 
-	ended     bool // the caller's context
+	ended     bool // the caller's context has ended
 	transient bool
 	tooFast   bool
 
 	credentials credentials
-	renewed     bool // the session was renewed for this call before
+	renewed     bool // the call has already renewed the session
 
-	asked    time.Duration // by Retry-After; 0: nothing
-	backoff  time.Duration // drawn for this wait
+	asked    time.Duration // from Retry-After; 0 if none
+	backoff  time.Duration // random wait if asked is 0
 	refusal  pace.Refusal  // of a limited request that came too fast
-	giveUpAt time.Time     // until when to retry such a request
+	giveUpAt time.Time     // end of the retries of such a request
 	now      time.Time
-	deadline time.Time // of the caller's context; zero: none
+	deadline time.Time // of the caller's context; zero if none
 }
 
-// credentials is what a response says of the credentials of its request.
+// credentials is what a response means for the credentials of its request.
 type credentials int
 
 const (
 	taken    credentials = iota
 	refused              // a new login helps
-	doubtful             // a new login may help; the status has other meanings too
+	doubtful             // a new login may help, but the status also has other meanings
 )
 
-// verdict is what follows a failed attempt.
+// verdict is the decision after a failed attempt.
 type verdict struct {
 	action action
 	wait   time.Duration // before the next attempt
-	why    error         // there is none
+	why    error         // why there is no next attempt, if the attempt's own error does not say
 }
 
 type action int
 
 const (
 	stop       action = iota
-	retry             // after the wait, if the budget allows it
-	comeAgain         // after the wait, and with a permit: neither attempts nor the budget count
-	renew             // with a new session, if a login is possible and this call has not renewed it before
-	renewDoubt        // the same, while the session stays in use for others
-	refute            // stop: a new session was refused in the same way, so it is not about the session
+	retry             // retry after the wait, if the budget allows it
+	comeAgain         // retry after the wait, without counting against attempts or the budget
+	renew             // retry with a new session, if a login is possible and the call has not yet renewed it
+	renewDoubt        // the same, but other calls keep using the session
+	refute            // stop, because a new session was refused in the same way
 )
 
-// decide judges a failed attempt. It changes nothing. A verdict may also need a possible login, or a budget that is not
-// spent: carryOut checks that.
+// decide returns the verdict on a failed attempt. It has no side effects. Whether a login is possible, and whether the
+// budget allows a retry, is left to carryOut.
 func (p Policy) decide(s situation) verdict {
 	switch {
 	case s.ended:
 		return verdict{}
 	case s.credentials == refused:
-		return verdict{action: renew} // the service refused the session before it did anything else, so even a write is retried
+		return verdict{action: renew} // nothing was done before, so even a write is retried
 	case s.credentials == doubtful && s.renewed:
 		return verdict{action: refute}
 	case s.credentials == doubtful:
@@ -106,7 +106,7 @@ func (p Policy) decide(s situation) verdict {
 	if wait <= 0 {
 		wait = s.backoff
 	}
-	repeatable := s.class != Once || s.outcome == NotApplied // a retry does no harm
+	repeatable := s.class != Once || s.outcome == NotApplied // a retry can do no harm
 	late := !s.deadline.IsZero() && s.deadline.Sub(s.now) <= wait
 	if !s.transient || !repeatable || wait > p.MaxWait || s.failures+1 >= p.attempts(s.class) || late {
 		return verdict{}
@@ -114,8 +114,8 @@ func (p Policy) decide(s situation) verdict {
 	return verdict{action: retry, wait: wait}
 }
 
-// decideTooFast judges a limited request that the service refused as too fast. The request waits for its next permit.
-// Neither attempts nor the budget count here, because the pace already slows down all requests.
+// decideTooFast returns the verdict on a limited request that the service refused as too fast. Its retries do not count
+// against the attempts or the budget, because the pace already slows down all requests.
 func (p Policy) decideTooFast(s situation) verdict {
 	wait := max(s.refusal.Wait, s.asked)
 	switch {
@@ -131,7 +131,7 @@ func (p Policy) decideTooFast(s situation) verdict {
 	return verdict{action: comeAgain, wait: wait}
 }
 
-// gaveUp is the error of a limited request that the service refused as too fast until the ThrottleTimeout ended.
+// gaveUp returns the error of a limited request that was refused as too fast until the ThrottleTimeout.
 func (p Policy) gaveUp() error {
 	return fmt.Errorf("refused as too fast, and waiting longer would exceed the ThrottleTimeout of %v", p.ThrottleTimeout)
 }

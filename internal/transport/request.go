@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Class says what it does to send a request again. The zero value is the careful one.
+// Class says when a request may be retried. The zero value is the most cautious one.
 type Class int
 
 const (
@@ -14,16 +14,16 @@ const (
 	Once Class = iota
 	// Read changes nothing.
 	Read
-	// Delete removes by id. If a retry gets 404 because an earlier attempt may have succeeded, the call has succeeded.
+	// Delete removes by ID. If an earlier attempt may have succeeded, a 404 in response to a retry counts as success.
 	Delete
-	// Repeatable is a write that does no harm if it happens twice.
+	// Repeatable is a write that can safely happen twice.
 	Repeatable
-	// Login carries the password: at most 2 attempts, and it needs and renews no session.
+	// Login carries the password: it needs no session, and gets at most 2 attempts.
 	Login
 )
 
-// Request describes one call. Rules that hold for every request need no field. A code of 400 or more in the envelope of
-// a success is a refusal. A refused session is renewed once. Only what is safe is retried.
+// Request describes one call. In every call, a code of 400 or more in the envelope of a success counts as a refusal, a
+// refused session is renewed once, and only what is safe to retry is retried.
 type Request struct {
 	Class  Class
 	Method string
@@ -32,26 +32,26 @@ type Request struct {
 
 	Body []byte // JSON; nil for none
 
-	Gate   *Gate   // each attempt needs a permit of this gate; nil: no permit
-	Permit *Permit // of the first attempt, if the caller has it already
+	Gate   *Gate   // gives each attempt its permit; nil if none is needed
+	Permit *Permit // for the first attempt, if the caller already has one
 
-	// Take reads a success as it arrives. Begin reads only its beginning, and the Response has the rest as a stream.
-	// Both are called in each attempt that has a success. Without either, Send reads the whole body.
+	// Take reads the body of a success as it arrives. Begin reads only its beginning, and the Response has the rest as a
+	// stream. They are called in each attempt that gets a success. If both are nil, Send reads the whole body.
 	Take, Begin Reader
 
 	Rules Rules
 }
 
-// Reader reads a body, or its beginning. It returns the code of the envelope that it read: 0 without an envelope, and
-// below 0 if it could not read that far. err says what is wrong with the body.
+// Reader reads a body, or its beginning. It returns the code of the envelope: 0 if there is no envelope, and a negative
+// value if it could not read that far. err says what is wrong with the body.
 type Reader func(body io.Reader) (code int, err error)
 
-// Rules say how the service treats a request, as far as HTTP does not say it. The zero value has no rules.
+// Rules says how the service's responses to a request differ from plain HTTP. The zero value has no rules.
 type Rules struct {
-	Success       []int    // statuses that are a success beside 2xx
-	Refuse        []int    // statuses that refuse the credentials beside 401
+	Success       []int    // statuses that mean success, besides 2xx
+	Refuse        []int    // statuses that refuse the credentials, besides 401
 	MayRefuse     []int    // statuses that may refuse the credentials, or mean something else
-	NotInEnvelope []string // members that show that the code of a success is no refusal
+	NotInEnvelope []string // members whose presence means that a code is not a refusal
 }
 
 func (r *Rules) isSuccess(status int) bool {
@@ -62,7 +62,7 @@ func (r *Rules) refusesCredentials(status int) bool {
 	return status == http.StatusUnauthorized || slices.Contains(r.Refuse, status)
 }
 
-// credentials returns what a status says of the session of its request.
+// credentials returns what a status means for the credentials of its request.
 func (r *Rules) credentials(status int) credentials {
 	switch {
 	case status == http.StatusUnauthorized:

@@ -7,25 +7,25 @@ import (
 	"time"
 )
 
-// Response is what came of a call: the facts of its last attempt, and of the last response if that attempt got none.
+// Response is the result of a call. It describes the last attempt, or the last response if that attempt got none.
 type Response struct {
-	Request *Request // of the call
+	Request *Request // the request of the call
 
 	OK   bool // the call has succeeded
-	Gone bool // it is a Delete that found nothing to delete, because an earlier attempt has most likely removed it
+	Gone bool // a Delete got 404, most likely because an earlier attempt had succeeded
 
 	Status, Code int // of the response; 0 without one
 	Header       http.Header
-	Body         []byte  // the beginning only, of a refusal and if the request has Take
+	Body         []byte  // of a refusal, or if the request has Take, only the beginning
 	Stream       *Stream // instead of Body, if the request has Begin; the caller closes it
 
 	Attempts     int
-	Announced    time.Duration // that the service asked to wait between the attempts
-	Outcome      Outcome       // of a write; if the call has succeeded, the outcome in case that the response is unusable
-	TooFast      bool          // the service refused a limited request because requests come too fast
+	Announced    time.Duration // total wait that the service asked for
+	Outcome      Outcome       // of a write; if OK, the outcome to report if the response is unusable
+	TooFast      bool          // the service refused a limited request as too fast
 	Unauthorized bool          // the service refused the credentials
-	LoginFailed  bool          // the session that the call needs could not be created; Err has the error of the login
-	Err          error         // what failed besides the status: the connection, the context; may hold secrets
+	LoginFailed  bool          // there is no session, because the login failed with Err
+	Err          error         // a failure other than the status, such as of the connection; may contain secrets
 
 	call *call
 }
@@ -55,13 +55,13 @@ func (c *call) finish() *Response {
 	}
 	unsent, ok := errors.AsType[*unsentError](r.Err)
 	r.LoginFailed = ok && unsent.login
-	a = &c.answered // the facts of the last response stay, also if a later attempt got none
+	a = &c.answered // keep the last response even if a later attempt got none
 	r.Status, r.Code, r.Header, r.Body = a.status, a.code, a.header, a.body
 	return r
 }
 
-// Broken returns why a stream could not be read to its end. It returns nil if neither the connection nor the caller
-// ended the stream. Then the content of the stream is wrong.
+// Broken returns why a stream could not be read to its end. If it returns nil, neither the connection nor the caller's
+// context ended the stream, so its content is wrong.
 func (r *Response) Broken() error {
 	return cmp.Or(r.call.ctx.Err(), r.Stream.err)
 }

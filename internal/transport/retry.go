@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// checkRetry says whether another attempt follows. It judges the last attempt, which the loop does not know.
+// checkRetry reports whether another attempt follows. It ignores its arguments and judges c.last.
 func (c *call) checkRetry(context.Context, *http.Response, error) (bool, error) {
 	if c.succeeded() {
 		c.t.budget.give(1 + c.paid)
@@ -29,20 +29,19 @@ func (c *call) checkRetry(context.Context, *http.Response, error) (bool, error) 
 	return again, nil
 }
 
-// decidedWait is the Backoff of every loop. checkRetry stores the wait that it has decided as the least wait of its
-// loop.
+// decidedWait is the Backoff of every loop. It returns RetryWaitMin, to which checkRetry has assigned the wait.
 func decidedWait(least, _ time.Duration, _ int, _ *http.Response) time.Duration { return least }
 
-// succeeded: the last attempt got a whole success, and no code says otherwise.
+// succeeded reports whether the last attempt got a complete success, and no code in its envelope contradicts that.
 func (c *call) succeeded() bool {
 	a := &c.last
 	return a.err == nil && c.Rules.isSuccess(a.status) && c.Rules.isSuccess(a.effectiveStatus())
 }
 
-// outcome is that of the last attempt.
+// outcome returns the outcome of the last attempt.
 func (c *call) outcome() Outcome { return c.last.outcome(c.Gate != nil) }
 
-// situation returns what the verdict on the last attempt depends on.
+// situation returns everything that the verdict on the last attempt depends on.
 func (c *call) situation() situation {
 	a := &c.last
 	s := situation{
@@ -55,13 +54,13 @@ func (c *call) situation() situation {
 		s.credentials = c.Rules.credentials(a.effectiveStatus())
 	}
 	if c.Rules.isSuccess(a.effectiveStatus()) {
-		s.asked = 0 // the Retry-After of a success that was cut means something else
+		s.asked = 0 // in a success that was cut, Retry-After means something else
 	}
 	s.deadline, _ = c.ctx.Deadline()
 	return s
 }
 
-// carryOut carries out a verdict. It returns whether another attempt follows.
+// carryOut carries out a verdict. It reports whether another attempt follows.
 func (c *call) carryOut(v verdict) bool {
 	generation, again := c.last.generation, false
 	switch {
@@ -87,13 +86,13 @@ func (c *call) carryOut(v verdict) bool {
 	}
 	if again {
 		c.renewed, c.newerThan = true, generation
-		c.answered = attempt{} // this refusal says nothing of the next attempt
+		c.answered = attempt{} // this refusal says nothing about the next attempt
 	}
 	return again
 }
 
-// budget bounds the retries of a whole client. Otherwise a service in trouble would get four times as many requests
-// from all callers at once. Each retry takes tokens, and each success puts some back.
+// budget limits the retries of a whole client, so that a service in trouble does not get several times as many
+// requests. Each retry takes tokens, and each success returns some.
 type budget struct {
 	mu    sync.Mutex
 	spent int
@@ -104,7 +103,7 @@ const (
 	retryCost  = 5
 )
 
-// take pays for one retry. It returns false when the budget is spent.
+// take takes the tokens of one retry. It returns false if there are not enough left.
 func (b *budget) take() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -115,7 +114,7 @@ func (b *budget) take() bool {
 	return true
 }
 
-// give puts back the tokens of a success.
+// give returns tokens after a success.
 func (b *budget) give(tokens int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

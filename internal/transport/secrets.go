@@ -8,17 +8,17 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 )
 
-// Secrets removes the client's own secrets from texts of the service or a transport. If a service echoes a request,
-// they would otherwise get into errors and logs.
+// Secrets removes the client's secrets from texts. If a service or proxy echoes a request, they would otherwise get
+// into errors and logs.
 type Secrets struct {
 	base *address.Base
 	auth *authenticator
 }
 
-// Text returns a text without secrets, and only the beginning of a long text.
+// Text returns a text without secrets, truncated if it is long.
 func (s *Secrets) Text(text string) string { return s.auth.finder().Text(text, redact.Most) }
 
-// Excerpt returns the first most bytes of a text without secrets.
+// Excerpt returns at most the first most bytes of a text, without secrets.
 func (s *Secrets) Excerpt(text []byte, most int) []byte {
 	if len(text) == 0 {
 		return nil
@@ -27,16 +27,16 @@ func (s *Secrets) Excerpt(text []byte, most int) []byte {
 	return []byte(s.auth.finder().Text(string(text), most))
 }
 
-// Error returns err itself. If err contains a secret, Error returns an error with the same text without it.
+// Error returns err, or an error with the same text without secrets if err contains any.
 func (s *Secrets) Error(err error) error { return s.auth.finder().Error(err) }
 
-// unsafeHeaders are left out of errors: they carry credentials or ask for them.
+// unsafeHeaders carry credentials or ask for them, so they are left out of errors.
 var unsafeHeaders = []string{
 	"Authentication-Info", "Authorization", "Cookie", "Location", "Proxy-Authenticate", "Proxy-Authentication-Info",
 	"Proxy-Authorization", "Set-Cookie", "Set-Cookie2", "Www-Authenticate",
 }
 
-// Header copies a response's header without what may contain a credential. It keeps only the origin of a Location.
+// Header returns a copy of a response's header without credentials. Of a Location it keeps only the origin.
 func (s *Secrets) Header(h http.Header) http.Header {
 	safe := make(http.Header, len(h))
 	for name, values := range h {

@@ -15,31 +15,31 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
-// errorBodyWithin bounds the reading of a refusal's body: its status matters more.
+// errorBodyWithin limits how long the body of a refusal is read; its status matters more.
 const errorBodyWithin = 2 * time.Second
 
-// outgoing is the request of one attempt with all that watches it. It has its own URL and header, so that changes by a
-// transport of the user's do not reach the next attempt.
+// outgoing is the request of one attempt with its trace and watchdog. It has its own URL and header, so that changes
+// made by the user's RoundTripper do not affect the next attempt.
 type outgoing struct {
 	trace
 
 	request  *http.Request
 	watchdog watchdog
-	stream   Stream // the response, if the request has Begin
+	stream   Stream // the response body, if the request has Begin
 	url      url.URL
-	header   [4]string // the values
+	header   [4]string // the values of request.Header
 }
 
 // watchdog cancels an attempt that takes too long. Unlike a deadline it can be stopped: a stream may take any time as
-// long as it goes on arriving.
+// long as data keeps arriving.
 type watchdog struct {
 	cancel  context.CancelFunc
 	timer   *time.Timer
-	stream  atomic.Pointer[Stream] // if the response is one, only a read that stalls takes too long
+	stream  atomic.Pointer[Stream] // if not nil, only a stalled read takes too long
 	expired atomic.Bool
 }
 
-// guard starts the time limit of an attempt.
+// guard starts the timer and returns the context that it cancels.
 func (w *watchdog) guard(ctx context.Context, d time.Duration) context.Context {
 	ctx, w.cancel = context.WithCancel(ctx)
 	w.timer = time.AfterFunc(d, w.expire)
@@ -59,7 +59,7 @@ func (w *watchdog) stop() {
 	w.cancel()
 }
 
-// newOutgoing starts the time limit of an attempt.
+// newOutgoing prepares the request of an attempt and starts its timeout.
 func (c *call) newOutgoing(req *http.Request, shown credential) *outgoing {
 	o := &outgoing{url: *req.URL}
 	ctx := o.watchdog.guard(c.ctx, c.t.AttemptTimeout)
@@ -67,7 +67,7 @@ func (c *call) newOutgoing(req *http.Request, shown credential) *outgoing {
 	o.watch(c.t.plainHTTP2)
 	o.request = req.WithContext(httptrace.WithClientTrace(ctx, &o.hooks))
 	o.request.URL = &o.url
-	o.request.GetBody = nil // with it, net/http would send the request again by itself
+	o.request.GetBody = nil // with it, net/http would retry by itself
 	o.header = [4]string{"application/json", c.t.UserAgent, shown.value, "application/json"}
 	v := &o.header
 	o.request.Header = http.Header{"Accept": v[0:1:1], "User-Agent": v[1:2:2], shown.name: v[2:3:3]}
@@ -77,12 +77,12 @@ func (c *call) newOutgoing(req *http.Request, shown credential) *outgoing {
 	return o
 }
 
-// send sends the request once and reads the response, within the time limit of one attempt.
+// send sends the request once and reads the response, within the attempt's timeout.
 func (c *call) send(req *http.Request, shown credential) {
 	c.last.generation = shown.generation
 	o := c.newOutgoing(req, shown)
 	if c.Gate != nil {
-		defer o.endPermit(lost) // if the transport panics: the permit is a lock
+		defer o.endPermit(lost) // in case the RoundTripper panics
 	}
 	resp, err := c.t.Next.RoundTrip(o.request) //nolint:bodyclose // receive reads and closes it, or a Stream does
 	if err == nil {
@@ -91,7 +91,7 @@ func (c *call) send(req *http.Request, shown credential) {
 	if err != nil {
 		c.fail(err, o)
 	}
-	if c.last.stream == nil { // a stream is watched further
+	if c.last.stream == nil { // a stream is still watched
 		o.watchdog.stop()
 	}
 }
@@ -101,11 +101,11 @@ func (c *call) receive(resp *http.Response, o *outgoing) error {
 	a := &c.last
 	a.status, a.header = resp.StatusCode, resp.Header
 	if resp.Body == nil {
-		resp.Body = http.NoBody // as http.Client does for a transport that leaves it out, such as one of a test
+		resp.Body = http.NoBody // a RoundTripper may leave it out, such as one in a test
 	}
 	if c.Gate != nil {
 		o.endPermit(answered)
-		c.noteRefusal() // before the body, which may take long
+		c.noteRefusal() // before reading the body, which may be slow
 	}
 	if !c.Rules.isSuccess(a.status) {
 		defer time.AfterFunc(errorBodyWithin, o.cancel).Stop()
@@ -121,18 +121,18 @@ func (c *call) receive(resp *http.Response, o *outgoing) error {
 	}
 	a.code = code
 	if c.Gate != nil {
-		c.noteRefusal() // the code may say what the status does not
+		c.noteRefusal() // the code may say more than the status
 	}
 	return nil
 }
 
-// read reads a body in the way that the request asks for. It returns the code of the envelope, or a value below 0 if it
-// does not know the code yet.
+// read reads the body as the request asks. It returns the code of the envelope, or a negative value if it is not known
+// yet.
 func (c *call) read(resp *http.Response, o *outgoing) (code int, err error) {
 	a, success := &c.last, c.Rules.isSuccess(resp.StatusCode)
 	switch {
 	case a.status < http.StatusOK:
-		// The body of a 101 is the connection itself. A read would wait until the service sends something.
+		// The body of a 101 is the connection itself, so a read would block.
 		_ = resp.Body.Close()
 		return 0, fmt.Errorf("%w: status %d", ErrBadReply, a.status)
 	case success && c.Begin != nil:
@@ -148,27 +148,27 @@ func (c *call) read(resp *http.Response, o *outgoing) (code int, err error) {
 	return -1, err
 }
 
-// take passes a body to Take as it arrives, and closes it. It keeps the beginning for errors.
+// take passes the body to Take as it arrives, and closes it. It keeps the beginning for errors.
 func (c *call) take(resp *http.Response) (code int, err error) {
 	defer func() { _ = resp.Body.Close() }()
 	body := limitedBody{from: resp.Body, limit: c.t.MaxBody, keep: maxErrorBody}
 	code, _ = c.Take(&body)
-	_, err = io.Copy(io.Discard, &body) // the rest of an unusable body, so that the connection can be used again
+	_, err = io.Copy(io.Discard, &body) // drain an unusable body, so that the connection can be reused
 	if c.last.size = body.size; err == nil {
 		c.last.body = body.beginning
 	}
 	return code, err
 }
 
-// beginStream reads the beginning of a body. The caller has got nothing of it yet, so a failure here can be retried. A
-// body that is cut or stands still is an error, and a code of 400 or more is a refusal like any other. The reader of
-// the stream judges what follows.
+// beginStream reads the beginning of a body. The caller has received nothing yet, so a failure here can be retried. A
+// body that is cut or stalls is an error, and a code of 400 or more is a refusal. The reader of the stream checks the
+// rest.
 func (c *call) beginStream(resp *http.Response, o *outgoing) (code int, err error) {
 	a, s := &c.last, &o.stream
 	s.begin(resp.Body, &o.watchdog, c.t.IdleTimeout)
 	head := limitedBody{from: s, limit: math.MaxInt64, keep: maxErrorBody}
 	code, _ = c.Begin(&head)
-	if code < 0 { // a code of 400 or more is a refusal also if the body is defective after it
+	if code < 0 { // also find a code before a syntax error
 		code = wire.EnvelopeCode(head.beginning, c.Rules.NotInEnvelope...)
 	}
 	switch {
@@ -188,11 +188,11 @@ func (c *call) beginStream(resp *http.Response, o *outgoing) (code int, err erro
 	return code, err
 }
 
-// fail notes an attempt that got no whole response.
+// fail records the error of an attempt that got no complete response.
 func (c *call) fail(err error, o *outgoing) {
 	a := &c.last
 	late := o.late.Load()
-	a.unsent = late || o.connWanted.Load() && !o.connObtained.Load() // only a transport that reports its connections can prove that it had none
+	a.unsent = late || o.connWanted.Load() && !o.connObtained.Load() // only if the RoundTripper reports its connections
 	if c.Gate != nil {
 		how := lost
 		if a.unsent {
@@ -200,7 +200,7 @@ func (c *call) fail(err error, o *outgoing) {
 		}
 		o.endPermit(how)
 	}
-	_, stalled := errors.AsType[timeoutError](err) // a stream
+	_, stalled := errors.AsType[timeoutError](err) // of a stream
 	switch ended := c.ctx.Err(); {
 	case late:
 		a.err = errPermitExpired
@@ -213,6 +213,6 @@ func (c *call) fail(err error, o *outgoing) {
 	case a.unsent:
 		a.err = timeoutError(fmt.Sprintf("no connection within %v", c.t.AttemptTimeout))
 	default:
-		a.err = timeoutError(fmt.Sprintf("no whole response within %v", c.t.AttemptTimeout))
+		a.err = timeoutError(fmt.Sprintf("no complete response within %v", c.t.AttemptTimeout))
 	}
 }

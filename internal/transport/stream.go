@@ -8,24 +8,24 @@ import (
 	"time"
 )
 
-// Stream is the body of a success that is read as it arrives. The idle time counts only while a read waits for the
-// service, not while the reader processes data.
+// Stream is the body of a success that is read as it arrives. The idle timeout runs only while a read waits for the
+// service, not while the caller processes data.
 type Stream struct {
 	body     io.ReadCloser
 	watchdog *watchdog
 	idle     time.Duration
 	bytes    int64
-	err      error             // why the body could not be read further
+	err      error             // why reading stopped, except io.EOF
 	closed   func(bytes int64) // called once, at the end; may be nil
 	once     sync.Once
 
 	began time.Time
-	since atomic.Int64 // when the read under way began, in nanoseconds from began; notReading: none is
+	since atomic.Int64 // start of the current read, in nanoseconds after began, or notReading
 }
 
 const notReading = -1
 
-// begin sets the watchdog on the idle time in place of the whole attempt.
+// begin makes the watchdog enforce the idle timeout instead of the attempt's.
 func (s *Stream) begin(body io.ReadCloser, w *watchdog, idle time.Duration) {
 	s.body, s.watchdog, s.idle, s.began = body, w, idle, time.Now()
 	s.since.Store(notReading)
@@ -33,7 +33,7 @@ func (s *Stream) begin(body io.ReadCloser, w *watchdog, idle time.Duration) {
 	w.timer.Reset(idle)
 }
 
-// stalls reports whether a read waits, and the service has sent nothing for the idle time.
+// stalls reports whether a read has waited for the idle timeout.
 func (s *Stream) stalls() bool {
 	since := s.since.Load()
 	return since != notReading && time.Since(s.began)-time.Duration(since) >= s.idle
@@ -55,7 +55,7 @@ func (s *Stream) Read(p []byte) (int, error) {
 	return n, s.err
 }
 
-// Close ends the stream. If the response was not read to its end, the connection cannot be used again and is closed.
+// Close ends the stream. If the response was not read to its end, the connection is closed and not reused.
 func (s *Stream) Close() {
 	s.once.Do(func() {
 		_ = s.body.Close()

@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// arrivesWithin is how long after it was written a request may still arrive. The limit on arrivals allows for network
-// delays up to this time. It also holds after the connection has failed, because a proxy may deliver what it has.
+// arrivesWithin is how long after it was written a request may still arrive, even if the connection has failed, because
+// a proxy may deliver it late.
 const arrivesWithin = 5 * time.Second
 
-// trace keeps what net/http reports of one attempt. WithClientTrace writes the caller's hooks into the hooks, and
-// net/http may call them after the attempt has ended. So each attempt has its own.
+// trace records what net/http reports about one attempt. Each attempt has its own, because WithClientTrace adds the
+// caller's hooks to hooks, and net/http may call them after the attempt has ended.
 type trace struct {
 	hooks  httptrace.ClientTrace
 	cancel context.CancelFunc // of the attempt
@@ -24,24 +24,24 @@ type trace struct {
 	connWanted    atomic.Bool
 	connObtained  atomic.Bool
 	headerWritten atomic.Bool
-	reset         atomic.Bool // net/http was about to send the request again by itself
+	reset         atomic.Bool // net/http was about to retry by itself
 
-	// Of a limited request. Its permit ends as soon as the latest time of arrival is known: the response has come, or
-	// arrivesWithin has passed.
+	// For a limited request. Its permit ends as soon as the latest time of arrival is known: when the response arrives, or
+	// arrivesWithin after the request was written.
 	ctx    context.Context //nolint:containedctx // the caller's, for the end of the permit
-	permit *Permit         // nil: not limited
+	permit *Permit         // nil if not limited
 	late   atomic.Bool     // the permit expired before there was a connection
 
 	mu      sync.Mutex
-	ended   bool        // a response or an error has come
+	ended   bool        // a response or an error has arrived
 	written time.Time   // when the whole request was written
-	overdue *time.Timer // ends the permit of a request whose response takes long
+	overdue *time.Timer // ends the permit if the response is slow
 }
 
-// watch sets the hooks. After some resets net/http sends an HTTP/2 request without body again by itself, also one that
-// the service may have processed (golang/go#42777). It does so without end and without a permit, and the outcome would
-// not show it. So cancel ends the attempt there, and the retry policy decides. (A request with a body has no GetBody,
-// which keeps net/http from it.) Over HTTP/1, net/http repeats only reads and what was not written.
+// watch sets the hooks. After some resets, net/http by itself retries an HTTP/2 request without a body, even one that
+// the service may have processed (golang/go#42777), any number of times and without a permit. The hooks cancel the
+// attempt then, so that the retry policy decides. Requests with a body are safe because they have no GetBody. Over
+// HTTP/1, net/http retries only reads and requests that were not written.
 func (t *trace) watch(plainHTTP2 bool) {
 	t.hooks.GetConn = func(string) { t.connWanted.Store(true) }
 	t.hooks.WroteHeaders = func() { t.headerWritten.Store(true) }
@@ -49,13 +49,13 @@ func (t *trace) watch(plainHTTP2 bool) {
 		t.connObtained.Store(true)
 		if t.headerWritten.Load() && speaksHTTP2(info.Conn, plainHTTP2) {
 			t.reset.Store(true)
-			t.cancel() // HTTP/2 checks the context once more before it writes the header
+			t.cancel() // HTTP/2 checks the context again before it writes the header
 		}
 		if t.permit != nil && t.permit.expired() {
 			t.late.Store(true)
 			t.cancel()
 			if info.Conn != nil && !speaksHTTP2(info.Conn, false) {
-				_ = info.Conn.Close() // HTTP/1 does not check it
+				_ = info.Conn.Close() // HTTP/1 does not
 			}
 		}
 	}
@@ -69,23 +69,23 @@ func (t *trace) watch(plainHTTP2 bool) {
 			return
 		}
 		if t.overdue != nil {
-			t.overdue.Stop() // a transport of the user's has sent something else before
+			t.overdue.Stop() // the user's RoundTripper has sent another request before
 		}
 		t.written = time.Now()
 		t.overdue = time.AfterFunc(arrivesWithin, func() { t.permit.End(t.ctx, time.Now()) })
 	}
 }
 
-// How an attempt ended.
+// ending says how an attempt ended.
 type ending int
 
 const (
 	notSent  ending = iota // nothing reached the service
-	answered               // the response has come
-	lost                   // nobody knows whether the request has arrived
+	answered               // the response has arrived
+	lost                   // the request may have arrived
 )
 
-// endPermit ends the permit of a limited request, with the latest time at which the request may have arrived.
+// endPermit ends the permit of a limited request with the latest time at which it may have arrived.
 func (t *trace) endPermit(how ending) {
 	t.mu.Lock()
 	left := time.Now()
@@ -104,7 +104,7 @@ func (t *trace) endPermit(how ending) {
 	}
 }
 
-// speaksHTTP2 reports whether a connection speaks HTTP/2. plain is the answer for one without TLS.
+// speaksHTTP2 reports whether a connection uses HTTP/2. Without TLS it returns plain.
 func speaksHTTP2(conn net.Conn, plain bool) bool {
 	if c, ok := conn.(*tls.Conn); ok {
 		return c.ConnectionState().NegotiatedProtocol == "h2"
@@ -112,7 +112,7 @@ func speaksHTTP2(conn net.Conn, plain bool) bool {
 	return plain
 }
 
-// mayPlainHTTP2 reports whether a transport may speak HTTP/2 without TLS. One of another type may speak anything.
+// mayPlainHTTP2 reports whether next may use HTTP/2 without TLS. That is assumed unless next is a *http.Transport.
 func mayPlainHTTP2(next http.RoundTripper) bool {
 	t, ok := next.(*http.Transport)
 	return !ok || t.Protocols != nil && t.Protocols.UnencryptedHTTP2()

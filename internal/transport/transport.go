@@ -1,11 +1,11 @@
-// Package transport carries one call from a described [Request] to a [Response]: credentials and logins, permits,
-// attempts, retries and their budget, bounded and streamed bodies, secrets and the log. It knows HTTP and the
-// JSON envelope of an error. It must not know purges, lists, tasks or statistics, nor the types that users see.
+// Package transport executes calls: it turns a [Request] into a [Response]. It handles credentials and logins, permits,
+// retries and their budget, bounded and streamed bodies, secrets and logging. It knows HTTP and the JSON envelope of an
+// error. It must not depend on purges, lists, tasks or statistics, nor on the types that users see.
 //
-// Send (call.go) creates a call with a retry loop. Each attempt is one RoundTrip (call.go): prepare gets a credential and
-// a permit, send (send.go) sends the request and reads the response within bounds, settle and log note the result.
-// checkRetry (retry.go) asks Policy.decide (policy.go) for a verdict and carries it out. finish (response.go) describes
-// the last attempt.
+// Send (call.go) creates a call with a retry loop. Each attempt is one RoundTrip (call.go): prepare gets a credential
+// and a permit, send (send.go) sends the request and reads the response within limits, settle and log record the
+// result. checkRetry (retry.go) asks Policy.decide (policy.go) for a verdict and acts on it. finish (response.go)
+// describes the last attempt.
 package transport
 
 import (
@@ -18,17 +18,17 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/address"
 )
 
-// Config says how a Transport works. All fields are set except Logger, which may be nil.
+// Config configures a Transport. All fields are required except Logger.
 type Config struct {
 	Base           *address.Base
 	Credentials    Credentials
-	Next           http.RoundTripper // what sends
+	Next           http.RoundTripper // sends the requests
 	Policy         Policy
-	AttemptTimeout time.Duration // of a connection, a request and its whole response
-	IdleTimeout    time.Duration // how long a stream may stand still
-	MaxBody        int64         // bytes of a response that is read whole, after decompression
+	AttemptTimeout time.Duration // for connecting, sending the request and reading the whole response
+	IdleTimeout    time.Duration // how long a stream may stall
+	MaxBody        int64         // maximum bytes of a response that is not streamed, after decompression
 	UserAgent      string
-	Logger         *slog.Logger // nil: no log
+	Logger         *slog.Logger // nil means no log
 }
 
 // Transport sends the calls of one client. It is safe for concurrent use.
@@ -48,12 +48,12 @@ func New(c Config) *Transport {
 	return t
 }
 
-// Secrets returns what removes this client's secrets from texts.
+// Secrets returns the filter that removes this client's secrets from texts.
 func (t *Transport) Secrets() *Secrets { return &t.secrets }
 
-// NewRoundTripper returns the default of Config.Next. It has net/http's defaults with three changes. It keeps
-// connections to one host for many goroutines. It closes idle connections before a server's own limit closes them
-// during a request. It probes a silent HTTP/2 connection.
+// NewRoundTripper returns the default for Config.Next. Unlike net/http's default, it keeps enough idle connections for
+// many goroutines that use one host, closes them before a server's idle timeout can hit a request, and pings silent
+// HTTP/2 connections.
 func NewRoundTripper() *http.Transport {
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
@@ -70,8 +70,8 @@ func NewRoundTripper() *http.Transport {
 	}
 }
 
-// LogIn makes sure that there is a session, if the client needs one. A caller that waits for a permit before it has a
-// request calls LogIn first. So no login comes between the permit and the request.
+// LogIn makes sure that there is a session, if the client needs one. A caller that acquires a permit before it has a
+// request calls LogIn first, so that no login delays the request once it has the permit.
 func (t *Transport) LogIn(ctx context.Context) error {
 	if t.auth.login == nil {
 		return nil

@@ -1,5 +1,5 @@
-// Package waiting polls until something has ended, and continues through outages: a [Loop] one thing, a [Group] many. It
-// knows time, contexts and errors. It must not know HTTP, tasks, transactions, or what an error means.
+// Package waiting polls until something has ended, and continues through outages. A [Loop] waits for one thing, a
+// [Group] for many. The package must not depend on HTTP, tasks or transactions, nor know what an error means.
 package waiting
 
 import (
@@ -11,29 +11,29 @@ import (
 	"time"
 )
 
-// Loop polls at once and then after each interval. Judge is set.
+// Loop polls at once and then at intervals. Judge is required.
 type Loop struct {
-	Every   time.Duration // poll interval; 0: from 500 ms, growing by 1.5 up to 5 s, with 20 % jitter
-	Timeout time.Duration // of the whole wait; 0: only the context limits it
-	Outage  time.Duration // the wait ends when nothing could be read for this time; 0: never
-	Known   bool          // the polled thing certainly exists; set by the first successful poll
-	// Judge says what the error of a poll means. It is not called for the end of the context.
+	Every   time.Duration // poll interval; 0 means from 500 ms, growing by 50 % up to 5 s, with 20 % jitter
+	Timeout time.Duration // of the whole wait; 0 means none
+	Outage  time.Duration // the wait ends when nothing could be read for this long; 0 means never
+	Known   bool          // the polled thing is known to exist; the first successful poll sets it
+	// Judge returns what the error of a poll means. It is not called for the end of the context.
 	Judge func(err error, known bool) Failure
 }
 
-// Failure is what the error of a poll means: an outage, after which the wait polls again, unless it ends something. The
-// time that the service has asked to wait does not count as an outage.
+// Failure is the meaning of a poll's error. The zero value is an outage, after which the wait polls again. Waits that
+// the service asked for do not count as an outage.
 type Failure struct {
-	EndsOne bool          // this thing cannot be read; a Group continues to wait for the others
+	EndsOne bool          // this thing cannot be read; a Group keeps waiting for the others
 	EndsAll bool          // nothing can be read
-	After   time.Duration // the service has asked to wait so long before the next poll
-	Within  time.Duration // it has asked to wait so long before retries within the poll
+	After   time.Duration // wait that the service asked for before the next poll
+	Within  time.Duration // waits that it asked for before retries within the poll
 }
 
 func (f Failure) ends() bool { return f.EndsOne || f.EndsAll }
 
-// Run polls until poll returns true, its error ends the wait, or the context, the timeout or an outage ends it. read
-// reports whether a poll has read anything, which a Group may have done despite an error. The error is an [*Ended].
+// Run polls until done is true, or until an error of poll, the context, the timeout or an outage ends the wait. read
+// reports whether a poll has read anything, which a Group may have done despite an error. Run's error is an [*Ended].
 func (l *Loop) Run(ctx context.Context, poll func(context.Context) (done, read bool, err error)) error {
 	if l.Timeout > 0 {
 		var cancel context.CancelFunc
@@ -41,7 +41,7 @@ func (l *Loop) Run(ctx context.Context, poll func(context.Context) (done, read b
 		defer cancel()
 	}
 	var end Ended
-	since, announced := time.Now(), time.Duration(0) // of an outage
+	since, announced := time.Now(), time.Duration(0) // start of an outage, and the waits asked for in it
 	for interval := 500 * time.Millisecond; ; interval = min(interval*3/2, 5*time.Second) {
 		done, read, err := poll(ctx)
 		if read {
@@ -60,14 +60,14 @@ func (l *Loop) Run(ctx context.Context, poll func(context.Context) (done, read b
 		default:
 			end = Ended{Polls: end.Polls + 1, Failed: end.Failed + 1, Last: err}
 		}
-		wait := cmp.Or(l.Every, interval*4/5+rand.N(interval*2/5)) //nolint:gosec // jitter is no secret
+		wait := cmp.Or(l.Every, interval*4/5+rand.N(interval*2/5)) //nolint:gosec // jitter need not be secure
 		if err != nil {
 			failure := l.Judge(err, l.Known)
 			announced += failure.Within
 			if out := time.Since(since) - announced; l.Outage > 0 && out >= l.Outage {
 				text := fmt.Sprintf("nothing could be read for %v", out.Round(time.Second))
 				if announced > 0 {
-					text += ", beside the waits that the service asked for"
+					text += ", not counting the waits that the service asked for"
 				}
 				end.Err, end.Early = errors.New(text), true
 				return &end
@@ -82,7 +82,7 @@ func (l *Loop) Run(ctx context.Context, poll func(context.Context) (done, read b
 	}
 }
 
-// endedBy reports whether err is the end of the context, and not a failure that came at the same moment.
+// endedBy reports whether err is the end of the context, rather than a failure at the same moment.
 func endedBy(ctx context.Context, err error) bool {
 	ended := ctx.Err()
 	return ended != nil && errors.Is(err, ended)
@@ -99,14 +99,14 @@ func Sleep(ctx context.Context, d time.Duration) error {
 
 // Ended means that a wait ended early.
 type Ended struct {
-	Err    error // that of the context, or of the poll that ended the wait
+	Err    error // error of the context, or of the poll that ended the wait
 	Early  bool  // the context, the timeout or an outage has ended the wait
-	Polls  int   // or rounds of a Group, the last included
-	Failed int   // number of polls in a row that failed before that
-	Last   error // of the last of these; nil if none failed
+	Polls  int   // number of polls, or of rounds of a Group, including the last
+	Failed int   // number of polls that failed in a row before that
+	Last   error // error of the last of these; nil if none failed
 }
 
-// Error says why the wait ended, and how the last polls failed.
+// Error returns why the wait ended, and how the last polls failed.
 func (e *Ended) Error() string {
 	switch {
 	case e.Failed > 1:

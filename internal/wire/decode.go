@@ -1,10 +1,8 @@
-// Package wire reads JSON the way the SDK needs it. Member names must match exactly, and a member that comes twice or a
-// text with a broken character is an error. It accepts the different ways in which services write a number, a time or an
-// error.
+// Package wire decodes the service's JSON. Member names must match exactly, and duplicate members and invalid UTF-8 are
+// errors. It accepts the different ways in which services write a number, a time or an error.
 //
-// The package knows JSON texts. It must not know HTTP, the operations of the service, or the errors of the SDK. Its
-// entry points are [Decode], [Members], [Reason], [EnvelopeCode] and the types of single values: [Code], [Int] and
-// [Timestamp].
+// The package must not depend on HTTP, the operations of the service, or the errors of the SDK. Its entry points are
+// [Decode], [Members], [Reason], [EnvelopeCode], and [Code], [Int] and [ParseTimestamp] for single values.
 package wire
 
 import (
@@ -20,19 +18,20 @@ import (
 	jsonv1 "github.com/go-json-experiment/json/v1"
 )
 
-// options: a null leaves a value unchanged, as in encoding/json, and a time.Time is a timestamp of the service.
+// options makes a null leave a value unchanged, as in encoding/json, and decodes a time.Time from the service's
+// timestamps.
 var options = json.JoinOptions(jsonv1.MergeWithLegacySemantics(true), json.WithUnmarshalers(json.UnmarshalFunc(unmarshalTime)))
 
-// Decode reads a whole JSON text. Unlike encoding/json it does not mend what is ambiguous: a name in another letter case
-// is another name, and two members with one name are an error. With an error, out may hold a part of the text.
+// Decode decodes a complete JSON text. Unlike encoding/json, it matches names case-sensitively and rejects duplicate
+// ones. If it returns an error, out may be partly filled.
 func Decode(text []byte, out any) error { return json.Unmarshal(text, out, options) }
 
-// UnboundedNames is an option of jsontext that accepts duplicate names. Without it the tokenizer remembers every name
-// of an object to detect a duplicate, and a member that is skipped may have millions.
+// UnboundedNames is a jsontext option that accepts duplicate names. Without it, the tokenizer remembers every name of
+// an object, of which a member that is skipped may have millions.
 var UnboundedNames = jsontext.AllowDuplicateNames(true)
 
-// Members returns the members of a JSON object, in order, with every duplicate. It ends before a syntax error, and
-// returns nothing of a text that is no object.
+// Members returns the members of a JSON object, in order and including duplicates. It stops at a syntax error, and
+// yields nothing for a text that is not an object.
 func Members(object []byte) iter.Seq2[string, jsontext.Value] {
 	return func(yield func(string, jsontext.Value) bool) {
 		text := bytes.TrimPrefix(object, []byte("\ufeff"))
@@ -50,7 +49,7 @@ func Members(object []byte) iter.Seq2[string, jsontext.Value] {
 	}
 }
 
-// Reason describes an error of a decoder and the field that it is about. It returns "" for nil.
+// Reason returns the text of a decoding error, with the field that it is about. It returns "" for nil.
 func Reason(err error) string {
 	switch typed, ok := errors.AsType[*json.SemanticError](err); {
 	case err == nil:
@@ -66,11 +65,11 @@ func Reason(err error) string {
 	}
 }
 
-// maxShown is how many bytes of a value an error shows.
+// maxShown is the maximum number of bytes of a value in an error.
 const maxShown = 200
 
-// Clip returns what an error shows of a value: the value, or only the length of a long one. Secrets are removed from
-// the error later, and at the end of a cut value a piece of a secret could remain.
+// Clip returns a value for an error text, or only the length of a long one. It does not truncate, because secrets are
+// removed from the error later, and a part of a secret could remain at the end.
 func Clip(value []byte) []byte {
 	if len(value) > maxShown {
 		return fmt.Appendf(nil, "a value of %d bytes", len(value))
@@ -78,7 +77,7 @@ func Clip(value []byte) []byte {
 	return value
 }
 
-// IsHTML reports whether a response is a page for people, which no service sends.
+// IsHTML reports whether a response is an HTML page, which the service never sends.
 func IsHTML(h http.Header) bool {
 	mediaType, _, _ := strings.Cut(h.Get("Content-Type"), ";")
 	mediaType = strings.TrimSpace(mediaType)

@@ -8,16 +8,16 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// unreadableCode stands for a code that is a number but not a whole one. That is a fault of the service.
+// unreadableCode is used for a code that is a number but not an integer, which is a fault of the service.
 const unreadableCode = 500
 
-// EnvelopeCode reads the code of an envelope; 0 if there is none. The code may contradict the HTTP status.
+// EnvelopeCode returns the code of an envelope, or 0 if there is none. The code may contradict the HTTP status.
 //
-// A missed refusal is worse than an invented one. So EnvelopeCode takes the highest of several codes, and also reads a
-// code before a syntax error. If the body has a member with one of the names in unless that is not null, it is no
-// envelope, and EnvelopeCode returns 0.
+// A missed refusal is worse than a wrongly assumed one, so EnvelopeCode returns the highest of several codes, and finds
+// a code before a syntax error. A body with a member named in unless that is not null is not an envelope, so
+// EnvelopeCode returns 0.
 func EnvelopeCode(body []byte, unless ...string) int {
-	if !bytes.Contains(body, []byte(`"code"`)) { // most responses have none, and need no second decoding
+	if !bytes.Contains(body, []byte(`"code"`)) { // most responses have none and need no second decoding
 		return 0
 	}
 	code := 0
@@ -32,7 +32,7 @@ func EnvelopeCode(body []byte, unless ...string) int {
 	return code
 }
 
-// HigherCode returns the higher of a code and another one in JSON. A number that is not whole counts as 500. A word, an
+// HigherCode returns the higher of a code and one in JSON. A number that is not an integer counts as 500. A word, an
 // array and an object are not codes and count as 0.
 func HigherCode(code int, value jsontext.Value) int {
 	var other Code
@@ -44,10 +44,10 @@ func HigherCode(code int, value jsontext.Value) int {
 	return max(code, int(other))
 }
 
-// ErrorWords is what a service says in the body of an error. (Open point 31.)
+// ErrorWords is the error message in the body of an error response. (Open point 31.)
 type ErrorWords struct{ description, message, info string }
 
-// Add reads one member of such a body. It ignores a member of an unexpected type.
+// Add reads one member of the body. It ignores members of an unexpected type.
 func (w *ErrorWords) Add(name string, value []byte) {
 	switch name {
 	case "description":
@@ -67,15 +67,15 @@ func textOf(value jsontext.Value) string {
 	if value.Kind() != '"' {
 		return ""
 	}
-	text, _ := jsontext.AppendUnquote(nil, value) // with U+FFFD for broken characters
+	text, _ := jsontext.AppendUnquote(nil, value) // invalid UTF-8 becomes U+FFFD
 	return string(text)
 }
 
-// Text returns what the service says; "" if it says nothing.
+// Text returns the message, or "" if there is none.
 func (w *ErrorWords) Text() string { return cmp.Or(w.description, w.message, w.info) }
 
-// ErrorText returns what the service says in the body of an error; "" if it says nothing, or if the body is no JSON: a
-// piece of a text could be a piece of a secret.
+// ErrorText returns the error message in a body. It returns "" if there is none, or if the body is not valid JSON,
+// because a part of a text could be a part of a secret.
 func ErrorText(body []byte) string {
 	var w ErrorWords
 	if !jsontext.Value(body).IsValid(UnboundedNames, jsontext.AllowInvalidUTF8(true)) {

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// Most numbers and timestamps have a plain form, which is read here without making a string of each. Every other form
-// is left to the packages strconv and time, so that they alone decide what else is valid.
+// Most numbers and timestamps have a plain form, which is parsed here without allocating a string. All other forms are
+// left to strconv and time.
 
-// PlainTimestamp reads yyyy-MM-ddTHH:mm:ss in UTC. There may be a blank in place of the T, a fraction of up to nine
-// digits, and a Z at the end. It returns false for every other form. Most timestamps have the date of the one before, so
-// known keeps that date between calls.
+// PlainTimestamp parses yyyy-MM-ddTHH:mm:ss in UTC. There may be a space instead of the T, a fraction of up to nine
+// digits, and a Z at the end. It returns false for every other form. known caches the date between calls, because most
+// timestamps have the same date as the previous one.
 func PlainTimestamp(text []byte, known *Date) (time.Time, bool) {
 	const form = "yyyy-MM-ddTHH:mm:ss"
 	if len(text) < len(form) || text[10] != 'T' && text[10] != ' ' {
@@ -43,10 +43,10 @@ func PlainTimestamp(text []byte, known *Date) (time.Time, bool) {
 
 var (
 	zulu = []byte("Z")
-	none = [10]byte{} // the date of the zero Date, but also a text
+	none = [10]byte{} // the text of the zero Date, which is not a date
 )
 
-// plainTime reads HH:mm:ss, all bytes at once. It returns the seconds since midnight.
+// plainTime parses HH:mm:ss, all bytes at once. It returns the seconds since midnight.
 func plainTime(text [8]byte) (seconds int64, ok bool) {
 	const zeros, colons = 0x3030_3a30_303a_3030, 0x0000_ff00_00ff_0000
 	digits := binary.LittleEndian.Uint64(text[:]) ^ zeros // 0 to 9 in each byte, and 0 for a colon
@@ -58,7 +58,7 @@ func plainTime(text [8]byte) (seconds int64, ok bool) {
 	return hour*3600 + minute*60 + second, hour <= 23 && minute <= 59 && second <= 59
 }
 
-// Date is the date that [PlainTimestamp] read last. The zero value holds none.
+// Date is the date that [PlainTimestamp] parsed last. The zero value holds none.
 type Date struct {
 	text     [10]byte // yyyy-MM-dd
 	midnight int64    // seconds from 1970
@@ -71,7 +71,7 @@ func (k *Date) read(text [10]byte) bool {
 	var d digits
 	year := d.two(text[:], 0)*100 + d.two(text[:], 2)
 	month, day := time.Month(d.two(text[:], 5)), d.two(text[:], 8)
-	midnight := time.Date(year, month, day, 0, 0, 0, 0, time.UTC) // another date if there is no such one
+	midnight := time.Date(year, month, day, 0, 0, 0, 0, time.UTC) // normalized if there is no such date
 	if d.wrong() || midnight.Month() != month || midnight.Day() != day {
 		return false
 	}
@@ -79,13 +79,13 @@ func (k *Date) read(text [10]byte) bool {
 	return true
 }
 
-// digits reads digits and remembers whether all of them were digits.
+// digits parses digits and records whether all bytes were digits.
 type digits uint
 
 func (d *digits) one(text []byte, i int) int {
 	digit := uint(text[i]) - '0'
-	*d |= digits(digit | (9 - digit)) // has its highest bit set when digit is below 0 or above 9
-	return int(digit)                 // of no meaning when it is no digit
+	*d |= digits(digit | (9 - digit)) // sets the highest bit if the byte is not a digit
+	return int(digit)                 // meaningless if it is not a digit
 }
 
 func (d *digits) two(text []byte, i int) int { return d.one(text, i)*10 + d.one(text, i+1) }
@@ -106,12 +106,12 @@ func PlainText(text []byte, i int) int {
 	return i
 }
 
-// Special looks at eight bytes of text. The lowest bit of its result that is set is in the first byte that is not plain.
-// If all bytes are plain, it returns 0.
+// Special checks eight bytes of text. The lowest bit set in its result is in the first byte that is not plain text. It
+// returns 0 if all bytes are plain.
 func Special(w uint64) uint64 {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	quote, backslash := w^(ones*'"'), w^(ones*'\\')
-	// A byte's high bit is set where it is below the number subtracted from it, and was not set before. Borrows only
-	// spread upwards, so that the lowest mark is right.
+	// A subtraction sets the high bit of a byte that is less than the subtrahend. Borrows only affect higher bytes, so the
+	// lowest set bit is right.
 	return (w | (w - ones*' ') | (quote - ones) | (backslash - ones)) & highs
 }

@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// Code is a code that should be a whole number, however the service writes it. A word in quotes leaves it unchanged,
-// because the HTTP status says the same. A Code has 32 bits everywhere, and a number out of range becomes the nearest
-// one in range, never a small one. Of several codes that are decoded into one Code the greatest stays.
+// Code is a numeric code, quoted or not. Decoding a quoted word leaves it unchanged, because the HTTP status says
+// enough. A Code has 32 bits on all platforms, and a number out of range becomes the nearest one in range. If several
+// codes are decoded into one Code, it keeps the greatest.
 type Code int
 
-// UnmarshalJSON reads a number, also one in quotes. It returns an error for a number that is not a whole one.
+// UnmarshalJSON decodes a number, which may be quoted. It returns an error if the number is not an integer.
 func (c *Code) UnmarshalJSON(b []byte) error {
 	text, quoted := strings.CutPrefix(string(b), `"`)
 	text = strings.TrimSpace(strings.TrimSuffix(text, `"`))
@@ -31,10 +31,10 @@ func (c *Code) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Int is a whole number that may stand in quotes. It keeps all its digits.
+// Int is a 64-bit integer that may be quoted in JSON.
 type Int int64
 
-// UnmarshalJSON reads a whole number. Null and an empty text leave the Int unchanged.
+// UnmarshalJSON decodes an integer. Null and an empty string leave the Int unchanged.
 func (n *Int) UnmarshalJSON(b []byte) error {
 	text := strings.Trim(string(b), `"`)
 	if text == "null" || text == "" {
@@ -48,19 +48,19 @@ func (n *Int) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Clamp returns the nearest number of 32 bits, which fits an int everywhere.
+// Clamp returns the nearest 32-bit integer, which fits an int on all platforms.
 func (n Int) Clamp() int { return int(min(max(n, math.MinInt32), math.MaxInt32)) }
 
-// Present is true after a member was decoded that is not null.
+// Present is true if a member is present and not null.
 type Present bool
 
-// UnmarshalJSON sets the Present.
+// UnmarshalJSON sets p to whether the member is not null.
 func (p *Present) UnmarshalJSON(b []byte) error {
 	*p = string(b) != "null"
 	return nil
 }
 
-// unmarshalTime reads a timestamp. An empty text and null are the zero time.
+// unmarshalTime decodes a timestamp. An empty string and null become the zero time.
 func unmarshalTime(b []byte, at *time.Time) (err error) {
 	if n := len(b); n >= 2 && b[0] == '"' {
 		plain, ok := PlainTimestamp(b[1:n-1], new(Date))
@@ -87,8 +87,8 @@ var timestampLayouts = []string{
 	time.DateOnly,
 }
 
-// ParseTimestamp reads the text of an ISO 8601 timestamp. The service document shows no pattern, so it is read in all
-// usual ones; a timestamp without a zone is UTC, and so is the result.
+// ParseTimestamp parses an ISO 8601 timestamp in any of the usual layouts, because the service document specifies none.
+// A timestamp without a zone is in UTC. The result is in UTC.
 func ParseTimestamp(text string) (time.Time, error) {
 	for _, layout := range timestampLayouts {
 		if at, err := time.Parse(layout, text); err == nil {
