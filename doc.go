@@ -74,7 +74,7 @@
 // # Authentication
 //
 // [BasicAuth] sends the password with every call. [SessionAuth] logs in at the first call and, when the service refuses
-// the session, once more for all calls concerned. After a refused login it waits 1 to 30 s before the next.
+// the session, once more for all calls concerned. After a refused login, calls fail for 1 to 30 s before the next.
 // [BasicAuthFunc] and [SessionAuthFunc] call a function for a password that is rotated. Credentials go only to the
 // origin of the base URL; no redirect is followed.
 //

@@ -166,7 +166,8 @@ type RemoveEntriesResult struct {
 // RemoveEntries removes entries by their values: addresses, ranges or countries. It removes every entry that means the
 // same as a value, however it is written (open point 27): 2001:DB8::1 is 2001:db8::1, and de is DE. An address does not
 // remove a range that contains it; [NetworkListsService.Find] shows such ranges. A value that the list does not hold is
-// not an error; it is returned in NotInList. Without values, RemoveEntries sends nothing.
+// not an error; it is returned in NotInList. If a value is no address, range or two-letter code, RemoveEntries returns a
+// [*ValidationError] and removes nothing. Without values, it sends nothing.
 //
 // RemoveEntries reads the list, and sends one request per entry, 4 at a time. If one fails, it sends no more, and
 // returns the result so far together with a [*PartialError] about the values that the list held. It is safe to call
@@ -179,6 +180,15 @@ func (s *NetworkListsService) RemoveEntries(ctx context.Context, id string, valu
 	result := &RemoveEntriesResult{}
 	if len(values) == 0 {
 		return result, nil
+	}
+	var bad problems
+	for i, text := range values {
+		if _, err := lists.Parse(text); err != nil && len(text) != len("XK") { // a list may hold a code that is not assigned
+			bad.add(fmt.Sprintf("values[%d]", i), "%v", err)
+		}
+	}
+	if err := bad.err(); err != nil {
+		return nil, err
 	}
 	_, held, err := s.snapshot(ctx, id)
 	if err != nil {

@@ -172,7 +172,7 @@ func ExampleNetworkListsService_Plan() {
 	}
 	fmt.Println("added", result.Added, "removed", result.Removed)
 	// Output:
-	// IP list blocklist (2f0c51b2-0000-4000-8000-000000000001): add 1, remove 1, keep 4; 5 entries become 5, 6 at most on the way; 2 requests
+	// IP list blocklist (2f0c51b2-0000-4000-8000-000000000001): add 1, remove 1, keep 4; 5 entries become 5, up to 6 during the change; 2 requests
 	// + 203.0.113.9
 	// - 2001:db8:1::/48
 	// added 1 removed 1

@@ -270,19 +270,21 @@ type NetworkListMatch struct {
 // form counts as the IPv4 address, a range such as ::/0 covers IPv4, too, and a zone is ignored. Deprecated lists are
 // searched as well. If nothing covers the address, the result is empty.
 //
-// Find reads all IP lists, 1,000 entries per request. If a list changes while it is read, Find returns an
-// [*IncompleteError]: call it again. If the address is the zero Addr, it returns a [*ValidationError].
+// Find reads all IP lists, 1,000 entries per request. If it notices that a list changes meanwhile, it returns an
+// [*IncompleteError]: call it again. It may miss an entry if another one is removed and a third added between two pages.
+// If the address is the zero Addr, it returns a [*ValidationError].
 func (s *NetworkListsService) Find(ctx context.Context, addr netip.Addr) ([]NetworkListMatch, error) {
 	if !addr.IsValid() {
 		return nil, invalid("addr", "is the zero netip.Addr; parse one with netip.ParseAddr")
 	}
 	found := []NetworkListMatch{} // not nil, so that its JSON is an array
 	options := NetworkListOptions{Type: ListTypeIP, Deprecated: true, Count: pageOfEntries}
-	for list, err := range s.All(ctx, options) {
-		if err == nil {
-			err = s.usable(list.ID)
-		}
-		if err != nil {
+	all, err := Collect(s.All(ctx, options))
+	if err != nil {
+		return nil, err
+	}
+	for _, list := range all {
+		if err := s.usable(list.ID); err != nil {
 			return nil, err
 		}
 		entries, held, err := s.snapshot(ctx, list.ID)

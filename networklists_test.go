@@ -331,11 +331,11 @@ func TestRemoveEntries(t *testing.T) {
 	held := []string{"192.0.2.1", "2001:db8::1", "198.51.100.0/24", "192.0.2.3"}
 	withList(t, setup{}, held, func(f *fixture) {
 		lists, ctx := f.client.NetworkLists, f.Context()
-		values := []string{"192.0.2.1/32", "198.51.100.7", "2001:DB8:0::1", "::ffff:192.0.2.1", "no address"}
+		values := []string{"192.0.2.1/32", "198.51.100.7", "2001:DB8:0::1", "::ffff:192.0.2.1", "XK"}
 		result, err := lists.RemoveEntries(ctx, listID, values)
 		require.NoError(f, err)
 		assert.Equal(f, []string{"192.0.2.1/32", "2001:DB8:0::1"}, result.Removed)
-		assert.Equal(f, []string{"198.51.100.7", "no address"}, result.NotInList)
+		assert.Equal(f, []string{"198.51.100.7", "XK"}, result.NotInList)
 		assert.Len(f, result.Tasks, 2)
 		assert.Equal(f, held[2:], f.srv.Entries(listID))
 
@@ -357,6 +357,9 @@ func TestRemoveEntries(t *testing.T) {
 		assert.Equal(f, []string{"AQ"}, f.srv.Entries(countries))
 
 		requests := len(f.srv.Requests())
+		_, err = lists.RemoveEntries(ctx, listID, []string{"192.0.2.3", " 192.0.2.3", "bogus"})
+		require.ErrorIs(f, err, webdelivery.ErrInvalid)
+		require.ErrorContains(f, err, "values[2]")
 		_, err = lists.RemoveEntries(ctx, listID, nil)
 		require.NoError(f, err)
 		for _, value := range []string{"192.0.2.1", "2001:db8::/32", "aq"} {

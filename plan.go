@@ -127,8 +127,9 @@ func (p *Plan) String() string {
 		fmt.Fprintf(&b, "nothing to change, %d entries\n", p.Keep)
 		return b.String()
 	}
-	fmt.Fprintf(&b, "add %d, remove %d, keep %d; %d entries become %d, %d at most on the way; %d requests\n",
-		len(p.Add), len(p.Remove), p.Keep, p.Keep+len(p.Remove), p.Size(), p.PeakSize, p.Requests)
+	fmt.Fprintf(&b, "add %d, remove %d, keep %d; %s become %d, up to %d during the change; %s\n",
+		len(p.Add), len(p.Remove), p.Keep, counted(p.Keep+len(p.Remove), "entry", "entries"), p.Size(), p.PeakSize,
+		counted(p.Requests, "request", "requests"))
 	if p.UncoveredDuringApply > 0 {
 		fmt.Fprintf(&b, "the list is full: the addresses of up to %d entries are not covered for a moment\n", p.UncoveredDuringApply)
 	}

@@ -35,7 +35,7 @@ func TestPlan(t *testing.T) {
 		assert.Equal(f, 5, plan.PeakSize, "added before removed")
 		assert.Equal(f, 2, plan.Requests)
 		assert.False(f, plan.Empty())
-		assert.Equal(f, `IP list blocklist (`+listID+`): add 1, remove 1, keep 3; 4 entries become 4, 5 at most on the way; 2 requests
+		assert.Equal(f, `IP list blocklist (`+listID+`): add 1, remove 1, keep 3; 4 entries become 4, up to 5 during the change; 2 requests
 + 203.0.113.7
 - 2001:db8::1
 `, plan.String())
@@ -328,17 +328,17 @@ func TestThePlanAsText(t *testing.T) {
 		{
 			webdelivery.Plan{Keep: 3, Remove: one, PeakSize: 4, Requests: 1},
 			false, 3,
-			"add 0, remove 1, keep 3; 4 entries become 3, 4 at most on the way; 1 requests\n- 192.0.2.1\n",
+			"add 0, remove 1, keep 3; 4 entries become 3, up to 4 during the change; 1 request\n- 192.0.2.1\n",
 		},
 		{
 			webdelivery.Plan{Keep: 3, Add: []string{"192.0.2.2"}, PeakSize: 4, Requests: 1},
 			false, 4,
-			"add 1, remove 0, keep 3; 3 entries become 4, 4 at most on the way; 1 requests\n+ 192.0.2.2\n",
+			"add 1, remove 0, keep 3; 3 entries become 4, up to 4 during the change; 1 request\n+ 192.0.2.2\n",
 		},
 		{
 			webdelivery.Plan{Add: []string{"192.0.2.0/24", "203.0.113.1"}, Remove: one, PeakSize: 2, Requests: 3, UncoveredDuringApply: 1},
 			false, 2,
-			"add 2, remove 1, keep 0; 1 entries become 2, 2 at most on the way; 3 requests\n" +
+			"add 2, remove 1, keep 0; 1 entry become 2, up to 2 during the change; 3 requests\n" +
 				"the list is full: the addresses of up to 1 entries are not covered for a moment\n" +
 				"+ 192.0.2.0/24\n+ 203.0.113.1\n- 192.0.2.1\n",
 		},

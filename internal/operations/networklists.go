@@ -1,6 +1,7 @@
 package operations
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -152,7 +153,7 @@ func listChanges() []Operation {
 			Name: "NetworkLists.RemoveEntries", Kind: Deletes, Method: http.MethodDelete, Path: oneList + "/{entry}", Requests: 1, Before: 1,
 			prepare: firstEntry, applied: isUnlisted,
 			call: shown(func(ctx context.Context, c *webdelivery.Client, use *Use) (*webdelivery.RemoveEntriesResult, error) {
-				return c.NetworkLists.RemoveEntries(ctx, use.List, []string{use.Value})
+				return c.NetworkLists.RemoveEntries(ctx, use.List, []string{cmp.Or(use.Value, "192.0.2.1")})
 			}),
 		},
 		{

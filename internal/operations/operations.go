@@ -147,7 +147,7 @@ type Service struct {
 // Use has the arguments of one call.
 type Use struct {
 	Task, List, Entry string
-	Value             string // of the entry
+	Value             string // of the entry; "" means any address
 	Transaction       int64
 
 	Now  time.Time     // time of the service, at which statistics end; zero means the time of the process
