@@ -89,8 +89,8 @@ func (c *Client) PurgeLimiter() Limiter { return c.limiter }
 // NewClientFromEnv creates a client from the environment. It reads WEBDELIVERY_BASE_URL, WEBDELIVERY_CUSTOMER,
 // WEBDELIVERY_USERNAME, and WEBDELIVERY_PASSWORD_FILE or, without it, WEBDELIVERY_PASSWORD. The file is read again for
 // each attempt, as with [BasicAuthFunc]; trailing line breaks are ignored. WEBDELIVERY_AUTH is basic or session; the
-// default is basic. WEBDELIVERY_DIALECT sets fields of [Dialect], as in "StartTimeParam=startime,EntryKey=value"; the option
-// [WithDialect] overrides it.
+// default is basic. WEBDELIVERY_DIALECT sets fields of [Dialect], as in "StartTimeParam=startime,EntryKey=value"; the
+// option [WithDialect] overrides it.
 //
 // If a variable is missing, empty or invalid, it returns a [*ValidationError] whose Field is the name of the
 // variable. If there are several, errors.As finds the first. Otherwise it behaves like [NewClient].

@@ -181,13 +181,7 @@ func (s *NetworkListsService) RemoveEntries(ctx context.Context, id string, valu
 	if len(values) == 0 {
 		return result, nil
 	}
-	var bad problems
-	for i, text := range values {
-		if _, err := lists.Parse(text); err != nil && len(text) != len("XK") { // a list may hold a code that is not assigned
-			bad.add(fmt.Sprintf("values[%d]", i), "%v", err)
-		}
-	}
-	if err := bad.err(); err != nil {
+	if err := checkValues(values); err != nil {
 		return nil, err
 	}
 	_, held, err := s.snapshot(ctx, id)
@@ -236,6 +230,17 @@ func (s *NetworkListsService) RemoveEntries(ctx context.Context, id string, valu
 	}
 	partial.Accepted = result.Removed
 	return result, partial
+}
+
+// checkValues refuses values that no list holds. It may hold a country code that is not assigned, such as XK.
+func checkValues(values []string) error {
+	var bad problems
+	for i, text := range values {
+		if _, err := lists.Parse(text); err != nil && len(text) != len("XK") {
+			bad.add(fmt.Sprintf("values[%d]", i), "%v", err)
+		}
+	}
+	return bad.err()
 }
 
 // removeEach removes entries by their ids, several at once, and reports each removal, one call at a time. After the
