@@ -136,7 +136,7 @@ func TestWithoutSettings(t *testing.T) { //nolint:paralleltest // it sets enviro
 }
 
 // The settings are those of every program: a password in a file, and a missing variable by its name.
-func TestSettings(t *testing.T) { //nolint:paralleltest // it sets environment variables
+func TestSettings(t *testing.T) {
 	srv := webdeliverytest.NewServer(t)
 	programtest.UseService(t, srv)
 	t.Setenv("WEBDELIVERY_PASSWORD", "")
