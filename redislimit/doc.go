@@ -20,8 +20,7 @@
 //
 // The limit is kept in two slots, which are keys with a time to live. A purge takes a slot before it is sent, and the
 // slot becomes free 1.05 s after the purge has arrived. If a process dies while it holds a permit, its slot becomes
-// free after 16 s. The keys contain the origin of the client's base URL and the customer, so one limiter can serve any
-// client.
+// free after 16 s. The keys contain the origin of the client's base URL and the customer, so one limiter can serve all.
 //
 // If Redis is unreachable for 3 s, acquiring a permit fails, unless [FallbackLocal] is set. The round trip to
 // Redis costs throughput: 40 processes together get 1.9 permits a second at 1 ms from Redis, and 1.6 at 75 ms each way.

@@ -252,8 +252,7 @@ type answer struct {
 	down  *UnavailableError // why there was no reply
 }
 
-// ask asks Redis for a slot. If ctx ends first, or if the reply that gave a slot may have been lost, ask frees the
-// slot.
+// ask asks Redis for a slot. If ctx ends first, or if the reply that gave a slot may have been lost, ask frees it.
 func (l *Limiter) ask(ctx context.Context, token string) answer {
 	answers := make(chan answer)
 	go func() {
@@ -284,8 +283,7 @@ func (l *Limiter) ask(ctx context.Context, token string) answer {
 	}
 }
 
-// permit returns the permit for a token. Its Done waits for Redis, so that a program may exit right after its last
-// purge.
+// permit returns the permit for a token. Its Done waits for Redis, so that a program may exit after its last purge.
 func (l *Limiter) permit(expires time.Time, token string) webdelivery.Permit {
 	return webdelivery.Permit{Expires: expires, Done: func(ctx context.Context, arrived time.Time) {
 		known := make(chan struct{})

@@ -23,8 +23,7 @@ type call struct {
 }
 
 // carry adds a call to Redis, and checks once per lease that its entry is still there. If two checks in a row do not
-// find it, Redis has lost the entry or its result, and the call is added again. If Redis does not respond, the call
-// fails.
+// find it, Redis has lost data, and the call is added again. If Redis does not respond, the call fails.
 func (q *Queue) carry(ctx context.Context, c *call, payload string) {
 	id, doubts := "", 2
 	for {

@@ -24,8 +24,7 @@
 //	~webdelivery:queue:* +hello +ping +get +set +pttl +pexpire
 //	+xadd +xlen +xrange +xread +xreadgroup +xgroup|create +xautoclaim +xclaim +xpending +xack +xdel
 //
-// A [redis.ClusterClient] also needs +command and +cluster|slots. Redis must not evict keys (maxmemory-policy
-// noeviction).
+// A [redis.ClusterClient] also needs +command and +cluster|slots. Set maxmemory-policy to noeviction.
 //
 // # How it works
 //
@@ -36,8 +35,7 @@
 // the fleet sends them again after Options.Lease. Purging a URI twice does no harm.
 //
 // Only the service's verdict on the URIs counts as a result. If a process cannot purge, for example because of a wrong
-// password or a broken network, it pauses for a while, and others try its calls. After three such attempts the caller
-// gets the last error.
+// password or a broken network, it pauses, and others try its calls, three at most before the caller gets the error.
 //
 // # If Redis fails
 //

@@ -83,9 +83,8 @@ func New(rdb redis.UniversalClient, client *webdelivery.Client, options Options)
 func (q *Queue) resultsOf(process string) string { return q.keys + "to:" + process }
 func (q *Queue) resultOf(id string) string       { return q.keys + "result:" + id }
 
-// Purge adds one or more URIs to the fleet's queue and waits for the result. It returns when the service has accepted
-// the request with the URIs or, with Options.Wait, when the transaction has ended. Any process of the fleet may send
-// them.
+// Purge adds one or more URIs to the fleet's queue. It returns when the service has accepted the request with the URIs
+// or, with Options.Wait, when the transaction has ended. Any process of the fleet may send them.
 //
 // The error is a [*webdelivery.ValidationError] if the URIs are invalid or too many for one request, and otherwise a
 // [*webdelivery.QueueError]. That wraps a [*RemoteError] if another process sent the request, [ErrRedis] if Redis does
@@ -166,8 +165,7 @@ func (q *Queue) payload(uris []webdelivery.PurgeURI) (string, error) {
 	return string(payload), err
 }
 
-// Stats returns the number of the fleet's calls in Redis, as Pending, and the age of the oldest one. Other fields are
-// 0.
+// Stats returns how many calls of the fleet are in Redis, as Pending, and the age of the oldest. Other fields are 0.
 func (q *Queue) Stats(ctx context.Context) (webdelivery.QueueStats, error) {
 	pipe := q.rdb.Pipeline()
 	pending, first := pipe.XLen(ctx, q.calls), pipe.XRangeN(ctx, q.calls, "-", "+", 1)

@@ -19,8 +19,7 @@ type decided struct {
 	result result
 }
 
-// settle handles the results of a request as they arrive. If the service has not decided about some URIs, this process
-// pauses.
+// settle handles the results of a request as they arrive. If some URIs are left undecided, this process pauses.
 func (q *Queue) settle(ended <-chan decided) {
 	for first := range ended {
 		some := []decided{first}
@@ -38,8 +37,7 @@ func (q *Queue) settle(ended <-chan decided) {
 	}
 }
 
-// judge returns the error of an entry if it is not the service's verdict on the URIs. Up to mostTries processes try
-// such an entry.
+// judge returns the error of an entry unless it is the service's verdict. Up to mostTries processes try such an entry.
 func (d *decided) judge() error {
 	failure, ok := errors.AsType[*webdelivery.QueueError](d.result.err)
 	if !ok {
