@@ -89,8 +89,7 @@ func (q *Queue) resultOf(id string) string       { return q.keys + "result:" + i
 // The error is a [*webdelivery.ValidationError] if the URIs are invalid or too many for one request, and otherwise a
 // [*webdelivery.QueueError]. That wraps a [*RemoteError] if another process sent the request, [ErrRedis] if Redis does
 // not work, and [ErrFull] if the queue is full. If only some of the URIs were accepted, Purge returns both a receipt
-// and an error. The outcome is OutcomeNotApplied only if nothing was added to the queue, or if the service refused each
-// of the URIs by itself.
+// and an error. The outcome is OutcomeNotApplied only if nothing was queued, or if the service refused each URI alone.
 //
 // If the context ends first, URIs that no process has taken yet are removed from the queue. The outcome is unknown even
 // so, and the error says what the call was waiting for.
