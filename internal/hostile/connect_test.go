@@ -116,6 +116,10 @@ func TestProxiesThatDoNotConnect(t *testing.T) {
 				assert.NotContains(t, told, basic, k.name)
 			}
 			assert.NotEmpty(t, log.String())
+			if s.answer == never { // on a busy machine, an attempt may end before its request is read
+				assert.LessOrEqual(t, s.connections.Load(), int64(total), "connections")
+				return
+			}
 			assert.Equal(t, int64(total), s.connections.Load(), "connections")
 		})
 	}
