@@ -133,5 +133,5 @@ func (p Policy) decideTooFast(s situation) verdict {
 
 // gaveUp returns the error of a limited request that was refused as too fast until the ThrottleTimeout.
 func (p Policy) gaveUp() error {
-	return fmt.Errorf("refused as too fast, and waiting longer would exceed the ThrottleTimeout of %v", p.ThrottleTimeout)
+	return fmt.Errorf("refused as too fast, or the service is down, and waiting longer would exceed the ThrottleTimeout of %v", p.ThrottleTimeout)
 }

@@ -96,7 +96,7 @@ func TestDecideOnRefusedCredentials(t *testing.T) {
 // A limited request that comes too fast comes again, until the ThrottleTimeout or its deadline. It uses up no attempts.
 func TestDecideOnTooFast(t *testing.T) {
 	t.Parallel()
-	gaveUp := "refused as too fast, and waiting longer would exceed the ThrottleTimeout of 5m0s"
+	gaveUp := "refused as too fast, or the service is down, and waiting longer would exceed the ThrottleTimeout of 5m0s"
 	for _, tt := range []struct {
 		name   string
 		policy Policy
