@@ -83,5 +83,6 @@ func TestNotFoundSaysWhatToCheck(t *testing.T) {
 	_, err := client.Tasks.List(t.Context(), webdelivery.TaskListOptions{})
 	require.ErrorContains(t, err, hint)
 	_, err = client.Tasks.Get(t.Context(), "task-1")
+	require.ErrorIs(t, err, webdelivery.ErrNotFound)
 	require.ErrorContains(t, err, hint)
 }

@@ -44,7 +44,7 @@ func ExampleExactBoth() {
 	// Output:
 	// https://www.example.com/app.css
 	// http://www.example.com/app.css
-	// webdelivery: invalid uris[0].uri_pattern: "www.example.com/app.css" has no protocol, so it would purge http alone; begin with https://, or use ExactBoth for both protocols, or Prefix for everything that begins with it
+	// webdelivery: invalid uris[0].uri_pattern: has no protocol, so it would purge http alone; begin with https://, or use ExactBoth for both protocols, or Prefix for everything that begins with it
 }
 
 // Calls that wait in a store of their own, and leave it when a permit comes. Package redisqueue does this with Redis.

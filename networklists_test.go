@@ -512,6 +512,19 @@ func TestClearEntriesTellsWhatIsLeft(t *testing.T) {
 	}
 }
 
+// An entry that a service deletes at another path is not a wrong id: the error names the Dialect.
+func TestAWrongPathOfDeletions(t *testing.T) {
+	t.Parallel()
+	s := setup{server: testserver.Config{Dialect: testserver.Dialect{EntryDeletePath: "/config/networklists/{list}/entries/{entry}"}}}
+	withList(t, s, []string{"192.0.2.1"}, func(f *fixture) {
+		_, err := f.client.NetworkLists.RemoveEntries(f.Context(), listID, []string{"192.0.2.1"})
+		require.ErrorIs(f, err, webdelivery.ErrNotFound)
+		require.ErrorContains(f, err, "set Dialect.EntryDeletePath")
+		assert.NotContains(f, err.Error(), "check the id")
+		assert.Equal(f, []string{"192.0.2.1"}, f.srv.Entries(listID))
+	})
+}
+
 // The fake's dialects cover every response that the service document leaves open (open points 19, 22, 23, 24).
 func TestNetworkListDialects(t *testing.T) {
 	t.Parallel()

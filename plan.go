@@ -127,8 +127,8 @@ func (p *Plan) String() string {
 		fmt.Fprintf(&b, "nothing to change, %d entries\n", p.Keep)
 		return b.String()
 	}
-	fmt.Fprintf(&b, "add %d, remove %d, keep %d; %s become %d, up to %d during the change; %s\n",
-		len(p.Add), len(p.Remove), p.Keep, counted(p.Keep+len(p.Remove), "entry", "entries"), p.Size(), p.PeakSize,
+	fmt.Fprintf(&b, "add %d, remove %d, keep %d; %s %d, up to %d during the change; %s\n",
+		len(p.Add), len(p.Remove), p.Keep, counted(p.Keep+len(p.Remove), "entry becomes", "entries become"), p.Size(), p.PeakSize,
 		counted(p.Requests, "request", "requests"))
 	if p.UncoveredDuringApply > 0 {
 		fmt.Fprintf(&b, "the list is full: the addresses of up to %d entries are not covered for a moment\n", p.UncoveredDuringApply)

@@ -338,7 +338,7 @@ func TestThePlanAsText(t *testing.T) {
 		{
 			webdelivery.Plan{Add: []string{"192.0.2.0/24", "203.0.113.1"}, Remove: one, PeakSize: 2, Requests: 3, UncoveredDuringApply: 1},
 			false, 2,
-			"add 2, remove 1, keep 0; 1 entry become 2, up to 2 during the change; 3 requests\n" +
+			"add 2, remove 1, keep 0; 1 entry becomes 2, up to 2 during the change; 3 requests\n" +
 				"the list is full: the addresses of up to 1 entries are not covered for a moment\n" +
 				"+ 192.0.2.0/24\n+ 203.0.113.1\n- 192.0.2.1\n",
 		},

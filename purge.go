@@ -132,8 +132,7 @@ type PurgeReceipt struct {
 // If the request is invalid, Submit returns a [*ValidationError] and takes no permit. If the user may not purge one of
 // the URIs, or one has no configuration, the service rejects the whole request with [ErrBadRequest]. Wrong credentials
 // return [ErrUnauthorized]. If no permit can come before the deadline of the context, Submit returns at once an error
-// that matches context.DeadlineExceeded. [OutcomeOf] says what became of the purge. Do not change the request before
-// Submit returns.
+// that matches context.DeadlineExceeded. [OutcomeOf] says what became of the purge.
 func (s *PurgeService) Submit(ctx context.Context, request PurgeRequest) (*PurgeReceipt, error) {
 	if err := request.Validate(); err != nil {
 		return nil, err
@@ -158,7 +157,7 @@ func (r PurgeRequest) Validate() error {
 	}
 	for i := range r.URIs {
 		if field, reason := r.URIs[i].problem(); reason != "" {
-			if field == "uri_pattern" {
+			if field == "uri_pattern" && len(r.URIs) > 1 { // an index alone says little of one among many
 				reason = fmt.Sprintf("%.100q %s", r.URIs[i].URIPattern, reason)
 			}
 			p.add(fmt.Sprintf("uris[%d].%s", i, field), "%s", reason)
@@ -167,8 +166,7 @@ func (r PurgeRequest) Validate() error {
 	return p.err()
 }
 
-// problem returns the member of the URI that is wrong, and why; both are "" if none is. A purge may have very many
-// URIs, and nearly all have a pattern of visible ASCII without * and #, so the other rules run only for the rest.
+// problem returns the member of the URI that is wrong, and why; both are "" if none is.
 func (u PurgeURI) problem() (field, reason string) {
 	if u.MatchMode != MatchExact && u.MatchMode != MatchPrefix {
 		return "match_mode", fmt.Sprintf("%q is neither EXACT_LITERAL nor PREFIX_LITERAL", string(u.MatchMode))

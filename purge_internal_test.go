@@ -172,8 +172,9 @@ func TestWildcards(t *testing.T) {
 		{"h.com/a*?q=1", behind},
 		{"h.com/*/", behind},
 	} {
-		_, reason := Prefix(tt.pattern).problem()
+		field, reason := Prefix(tt.pattern).problem()
 		assert.Equal(t, tt.prefix, reason, "%q", tt.pattern)
+		assert.Equal(t, tt.prefix != "", field == "uri_pattern", "%q", tt.pattern)
 		for _, mode := range []MatchMode{MatchPrefix, MatchExact} {
 			_, reason := PurgeURI{MatchMode: mode, URIPattern: tt.pattern}.problem()
 			assert.Empty(t, reason, "%s %q", mode, tt.pattern)

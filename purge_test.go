@@ -180,7 +180,9 @@ func TestEveryWayInRefusesTheSamePatterns(t *testing.T) {
 func TestPurgeWithManyProblemsTellsHowManyItLeavesOut(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
-		_, err := f.client.Purge.Submit(f.Context(), purgeOf(make([]string, 5000)...))
+		_, err := f.client.Purge.Submit(f.Context(), purgeOf("https://www.example.com/", "https://www.example.com/a b"))
+		assert.ErrorContains(f, err, `uris[1].uri_pattern: "https://www.example.com/a b" contains a blank`)
+		_, err = f.client.Purge.Submit(f.Context(), purgeOf(make([]string, 5000)...))
 		assert.ErrorIs(f, err, webdelivery.ErrInvalid)
 		fields := invalidFields(err)
 		require.Len(f, fields, 100)

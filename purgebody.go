@@ -23,7 +23,7 @@ func (r PurgeRequest) body() []byte {
 	return append(b, "]}}"...)
 }
 
-// appendJSON appends a valid URI. Unlike encoding/json, it leaves <, > and & as they are.
+// appendJSON appends a valid URI.
 func (u PurgeURI) appendJSON(to []byte) []byte {
 	to = append(append(to, `{"match_mode":"`...), u.MatchMode...)
 	if to = append(to, `","uri_pattern":`...); strings.ContainsAny(u.URIPattern, `"\`) {

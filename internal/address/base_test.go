@@ -33,6 +33,7 @@ func TestAnErrorRepeatsNothingOfTheBaseURL(t *testing.T) {
 		"https://h.example.com#SECRET":            "must not contain a fragment",
 		"https://h.example.com#":                  "must not contain a fragment",
 		"https://h.example.com:0":                 "the port is not between 1 and 65535",
+		"https://SECRETü.example.com/":            "the host is not a valid host name; write other letters than a to z in punycode (xn--...)",
 		"https://h_SECRET!/":                      "the host is not a valid host name; write other letters than a to z in punycode (xn--...)",
 		"https://alice%3ASECRET%40h":              "not a URL; write https://, as in https://api.example.com",
 		"xSECRET://h.example.com":                 "the scheme is not https",

@@ -71,8 +71,8 @@ type Refusal struct {
 }
 
 // Refused records that the service refused the request as too fast. after is the wait that the service asked for, or
-// 0. The interval doubles, and the limiter grants no permit during the wait. One refusal stops the other
-// purges for no longer than this one would wait: a fault may be over long before a Retry-After of hours.
+// 0. The interval doubles, and the limiter grants no permit during the wait. A refusal stops other purges for no longer
+// than this one would wait: a fault may be over long before a Retry-After of hours.
 //
 // The status for "too fast" can also mean a fault. If the service has accepted other purges since it last refused this
 // one, the refusal is not about the pace. Then only this purge waits, longer after each such refusal.

@@ -87,8 +87,7 @@ func (p *Position) Last() time.Time { return p.Latest }
 // because a source may omit rows exactly at the start. For the zero Position it is before every row.
 func (p *Position) From() time.Time { return p.Latest.Truncate(time.Second).Add(-2 * time.Second) }
 
-// Clone returns an independent copy, without the number of missing rows that an earlier version stored. A run reports
-// these again, because without their days they could hide others.
+// Clone returns an independent copy.
 func (p *Position) Clone() *Position {
 	p.mu.Lock()
 	defer p.mu.Unlock()
