@@ -98,7 +98,7 @@ func limiterFor(key string, limiter Limiter) (Limiter, error) {
 // clients of a process share it. It is the only package-level state.
 var purgePaces sync.Map // address.Base.Key to *pace.Limiter
 
-// newGate returns the gate of a client. A limiter of the user's gets a pace before it, which only waits after the
+// newGate returns the gate of a client. The user's limiter gets a pace before it, which only waits after the
 // service has refused a purge as too fast.
 func newGate(key string, limiter Limiter, policy RetryPolicy) *transport.Gate {
 	create := pace.New
