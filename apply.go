@@ -48,6 +48,8 @@ type ApplyResult struct {
 // reads the list and sends only what is missing. With Wait, the list proves nothing, because it may show an entry whose
 // task is still running. So a response must name a task; otherwise Apply ends with an error that says what to do.
 //
+// If the response to a removal is lost and the entry is gone, its task is unknown, and Wait does not cover it.
+//
 // Without Wait, Apply considers an addition in effect if its call was accepted or the list shows it. If your service
 // puts additions into effect only when their tasks end, set Wait: a failed task then ends Apply with a [*TaskError]
 // before anything that the addition covers is removed.

@@ -172,7 +172,9 @@ type RemoveEntriesResult struct {
 // RemoveEntries reads the list, and sends one request per entry, 4 at a time. If one fails, it sends no more, and
 // returns the result so far together with a [*PartialError] about the values that the list held. It is safe to call
 // RemoveEntries again with all values. If the list cannot be read, nothing was removed and the result is nil.
-// RemoveEntries does not wait for the tasks: use [TasksService.WaitAll].
+// RemoveEntries does not wait for the tasks: use [TasksService.WaitAll]. If the response to a DELETE is lost, the SDK
+// tries again and gets 404 for the removed entry. Its task is then unknown, and is not in Tasks; [TasksService.All]
+// shows it.
 func (s *NetworkListsService) RemoveEntries(ctx context.Context, id string, values []string) (*RemoveEntriesResult, error) {
 	if _, err := expand(entriesPath, id); err != nil { // checks the id even if there are no values
 		return nil, err

@@ -213,10 +213,14 @@ type PurgeResult struct {
 
 func resultOf(r batch.Result) PurgeResult {
 	receipt, _ := r.Receipt.(*PurgeReceipt)
-	if r.Err == nil {
+	err := r.Err
+	switch ended := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrQueueClosed); {
+	case err == nil:
 		return PurgeResult{receipt, nil}
+	case receipt != nil && ended:
+		err = fmt.Errorf("%w; the service has accepted transaction %d", err, receipt.TransactionID)
 	}
-	return PurgeResult{receipt, &QueueError{URIs: unqueued(r.Failed), Err: r.Err, Outcome: r.Outcome}}
+	return PurgeResult{receipt, &QueueError{URIs: unqueued(r.Failed), Err: err, Outcome: r.Outcome}}
 }
 
 // PurgeFrom purges calls that are stored elsewhere, for example in a database. It waits for a permit, calls take, and

@@ -348,6 +348,19 @@ func TestAcceptedWithoutATransaction(t *testing.T) {
 	}
 }
 
+// A caller that leaves while its transaction runs learns that the purge was accepted.
+func TestLeftWhileTheTransactionRuns(t *testing.T) {
+	t.Parallel()
+	inQueue(t, setup{}, webdelivery.QueueOptions{Wait: true}, func(f *fixture, q *webdelivery.PurgeQueue) {
+		ctx, cancel := context.WithTimeout(f.Context(), time.Second)
+		defer cancel()
+		receipt, err := q.Purge(ctx, webdelivery.Exact(anObject))
+		require.ErrorIs(f, err, context.DeadlineExceeded)
+		require.NotNil(f, receipt)
+		assert.ErrorContains(f, err, fmt.Sprint("accepted transaction ", receipt.TransactionID))
+	})
+}
+
 // OnStats gets the statistics after each request, also if only its login failed.
 func TestQueueStats(t *testing.T) {
 	t.Parallel()

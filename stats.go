@@ -100,7 +100,8 @@ type StatsFamily[Q StatsQuery] struct {
 	refused error // the category is unknown
 }
 
-// AggregatedFamily is a [StatsFamily] whose rows are groups with their hits. It adds Groupings and Metrics.
+// AggregatedFamily is a [StatsFamily], with its Query, All and other methods, whose rows are groups with their hits. It
+// adds Groupings and Metrics.
 type AggregatedFamily[Q StatsQuery] struct {
 	StatsFamily[Q] // methods of every family
 }

@@ -95,10 +95,11 @@ func Asc(name string) Sort { return Sort{Name: name} }
 // Desc sorts by a dimension or metric, largest first.
 func Desc(name string) Sort { return Sort{Name: name, Descending: true} }
 
-// EventsQuery requests raw events.
+// EventsQuery requests raw events. Whether an event at exactly Start or End belongs to the range depends on the service
+// (open point 33).
 type EventsQuery struct {
 	Dimensions []string     // requested columns, at least one, none twice; the service always adds event_timestamp_ms as the first
-	Start, End time.Time    // time range, in the years 1 to 9999; sent in whole seconds of UTC without a fraction (open point 33)
+	Start, End time.Time    // time range, in the years 1 to 9999; sent in whole seconds of UTC without a fraction
 	Filter     filters.Expr // nil: no filter
 	SortBy     []Sort       // by dimensions, including those not requested; none: the service's order
 	Limit      int          // maximum number of rows; 0: all rows for All, otherwise the service's default of 10
@@ -117,7 +118,7 @@ type TrendsQuery struct {
 	Limit       int          // maximum number of rows; 0: all rows for All, otherwise the service's default of 10
 }
 
-// WAFTopKQuery requests the 20 largest groups of a WAF top-K. It has no order and no limit.
+// WAFTopKQuery requests the 20 largest groups of a WAF top-K. It has no limit and no order: sort the rows yourself.
 type WAFTopKQuery struct {
 	Dimensions []string     // must form a valid grouping set, see Groupings; none: that of the category, if it is known (open point 47)
 	Metrics    []string     // default MetricHits

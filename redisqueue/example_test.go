@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -19,8 +20,7 @@ func fleetQueue(rdb redis.UniversalClient) (*redisqueue.Queue, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := webdelivery.NewClient("https://api.example.com", "acme",
-		webdelivery.BasicAuth("alice", "correct-horse-battery"), webdelivery.WithPurgeLimiter(limiter))
+	client, err := webdelivery.NewClientFromEnv(webdelivery.WithPurgeLimiter(limiter))
 	if err != nil {
 		return nil, err
 	}
@@ -38,6 +38,12 @@ func purgeChanged(ctx context.Context, queue *redisqueue.Queue, uri string) erro
 
 // Without Redis nothing is sent, and each caller gets an error after a lease.
 func Example_oneQueue() {
+	for name, value := range map[string]string{
+		"BASE_URL": "https://api.example.com", "CUSTOMER": "acme", "USERNAME": "alice", "PASSWORD": "correct-horse-battery",
+	} {
+		_ = os.Setenv("WEBDELIVERY_"+name, value)
+		defer func() { _ = os.Unsetenv("WEBDELIVERY_" + name) }()
+	}
 	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1, DialerRetries: 1}) // no server listens there
 	defer rdb.Close()
 	queue, err := fleetQueue(rdb)

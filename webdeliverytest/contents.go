@@ -100,7 +100,7 @@ type Event struct {
 	Browser            string     // client_browser
 	CountryCode        string     // client_country_code
 	ASN                int64      // client_asn
-	RuleID             string     // rule_id; required for an event of the WAF families
+	RuleID             string     // rule_id; without it, the event is in no WAF family
 	Domain             string     // domain
 	Property           string     // property
 	WAFAction          string     // waf_action

@@ -64,7 +64,8 @@ const (
 	CutChunked                 // within the body of a chunked response
 )
 
-// Check returns an error if a field of the rule is invalid. Probability must be from 0 to 1, Status 0 or from 200 to
+// Check returns an error if a field of the rule is invalid. Path must not contain /v1/ or a query, nor end in a slash,
+// because it would match no request. Probability must be from 0 to 1, Status 0 or from 200 to
 // 999, and Cut one of the constants. The other numbers and the durations must not be negative.
 func (r FaultRule) Check() error {
 	if err := r.fault().Check(); err != nil {

@@ -10,7 +10,7 @@
 // second, and 2,000 requests in all. WEBDELIVERY_VISITOR_USERNAME and WEBDELIVERY_VISITOR_PASSWORD name a second user
 // who may neither view the configuration nor purge.
 //
-// Exit codes: 0 no rule is broken, 1 a rule is broken or the settings are wrong, 2 wrong usage.
+// Exit codes: 0 no rule differs, 1 a rule differs or the settings are wrong, 2 wrong usage.
 package main
 
 import (
@@ -20,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -91,23 +92,41 @@ func examine(ctx context.Context, out io.Writer, t conformance.Target, report st
 			return ctx.Err()
 		}
 	}
-	count := map[conformance.Verdict]int{}
-	for _, r := range results {
-		count[r.Verdict]++
-	}
-	list(out, "Rules of the service document that the service breaks:", results, conformance.Differs)
-	list(out, "What the document leaves open, by the numbers of docs/open-points.md, and what the service does:", results, conformance.Seen)
+	differ := count(out, results)
+	list(out, "Differs from the service document (open point, section, rule: what was seen):", results, conformance.Differs)
+	list(out, "The document leaves it open (open point of docs/open-points.md, section, subject: what was seen):", results, conformance.Seen)
 	tellDialect(out, service.Dialect())
-	fmt.Fprintf(out, "%d rules hold, %d are broken, %d could not be tried.\n", count[conformance.Holds], count[conformance.Differs], count[conformance.NotTried])
 	if report != "" {
 		if err := os.WriteFile(report, []byte(conformance.Report(results)), 0o600); err != nil {
 			return err
 		}
 	}
-	if count[conformance.Differs] > 0 {
+	if differ > 0 {
 		return errors.New("the service differs from the service document")
 	}
 	return nil
+}
+
+// count prints the number of rules for each verdict, and why rules were not tried. It returns how many differ.
+func count(out io.Writer, results []conformance.Result) (differ int) {
+	rules, why := map[conformance.Verdict]int{}, map[string]int{}
+	for _, r := range results {
+		if rules[r.Verdict]++; r.Verdict == conformance.NotTried {
+			why[r.Detail]++
+		}
+	}
+	fmt.Fprintf(out, "%d rules hold, %d differ, %d are left open, %d were not tried:\n",
+		rules[conformance.Holds], rules[conformance.Differs], rules[conformance.Seen], rules[conformance.NotTried])
+	reasons := slices.SortedFunc(maps.Keys(why), func(a, b string) int { return cmp.Or(cmp.Compare(why[b], why[a]), cmp.Compare(a, b)) })
+	const shown = 5
+	for _, reason := range reasons[:min(shown, len(reasons))] {
+		fmt.Fprintf(out, "%4d because %s\n", why[reason], conformance.OneLine(reason))
+	}
+	if len(reasons) > shown {
+		fmt.Fprintln(out, "     the others: see -report")
+	}
+	fmt.Fprintln(out)
+	return rules[conformance.Differs]
 }
 
 func list(out io.Writer, title string, results []conformance.Result, verdict conformance.Verdict) {
@@ -169,7 +188,6 @@ func tellDialect(out io.Writer, known []conformance.Spelling) {
 	if len(known) < dialectFields {
 		fmt.Fprintln(out, "The other fields can only be tried with -write-list.")
 	}
-	fmt.Fprintln(out)
 }
 
 const dialectFields = 5

@@ -131,7 +131,7 @@ func TestWithoutSettings(t *testing.T) { //nolint:paralleltest // it sets enviro
 	file := t.TempDir() + "/report.md"
 	require.NoError(t, run(t.Context(), []string{"-report", file}, program.Streams{Out: &out, Err: &errs}))
 	assert.Contains(t, errs.String(), "fake")
-	assert.Contains(t, out.String(), "rules hold, 0 are broken")
+	assert.Contains(t, out.String(), " rules hold, 0 differ, ")
 	assert.FileExists(t, file)
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -70,7 +71,8 @@ func (set settings) start(ctx context.Context, log *slog.Logger) (*webdeliveryte
 		webdeliverytest.WithCustomer(set.customer),
 		webdeliverytest.WithDialect(set.file.Dialect),
 		webdeliverytest.WithRequestLog(func(r webdeliverytest.Request) {
-			log.Info("request", "method", r.Method, "path", r.Path, "query", r.RawQuery, "status", r.Status, "user", r.User)
+			log.Info("request", "method", r.Method, "path", r.Path, "query", r.RawQuery, "uris", bytes.Count(r.Body, []byte(`"uri_pattern"`)),
+				"status", r.Status, "user", r.User)
 		}),
 	}
 	if set.users != nil {

@@ -1,6 +1,7 @@
 // Emulator runs a fake of the web-delivery management service. Use it to try requests by hand, and to test programs
 // that are not written in Go. It starts with some tasks, two network lists and security events. It prints curl commands
-// for each area of the service, and export lines that make the other example programs work with it.
+// for each area of the service, and export lines that make the other example programs work with it. It logs each request
+// to standard error; status 0 means that the client had left.
 //
 //	emulator
 //	emulator -listen 127.0.0.1:9000 -user bob:secret -purge-rate 10 -config emulator.json

@@ -5,7 +5,7 @@
 //
 // Metrics, of the families waf, request and traffic_shaping:
 //
-//	webdelivery_hits{family,action}                  hits in 5 minutes; an action without hits is missing
+//	webdelivery_hits{family,action}                  hits in the last 5 minutes that ended -delay ago; an action without hits is missing
 //	webdelivery_bucket_timestamp_seconds{family}     when these 5 minutes began
 //	webdelivery_up{family}                           1 if they could be read; if not, the family has no hits
 //	webdelivery_scrape_errors_total{family}          reads that failed

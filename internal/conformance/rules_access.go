@@ -61,7 +61,7 @@ func accessRules() []Rule {
 			p.send(http.MethodGet, lists, nil, cookie(absentID)).wanted(http.StatusUnauthorized)
 		}),
 		stated("5", "a user who may not view configuration gets 403 for network lists", func(p *probe) {
-			p.need(p.Visitor.Name != "", "there is no second user")
+			p.need(p.Visitor.Name != "", "it needs WEBDELIVERY_VISITOR_USERNAME")
 			p.send(http.MethodGet, lists, nil, p.Visitor.basic).wanted(http.StatusForbidden)
 			p.send(http.MethodGet, listPath(p.someList()), nil, p.Visitor.basic).wanted(http.StatusForbidden)
 		}),

@@ -47,7 +47,7 @@ func (p *probe) purges(count int, body object, who as) []response {
 
 // paced sends requests that may count against the purge rate.
 func (p *probe) paced(count int, send func() response) []response {
-	p.need(p.PurgeURI != "", "the configuration does not say what may be purged")
+	p.need(p.PurgeURI != "", "it needs -purge-uri")
 	if count > 1 {
 		p.pause(time.Second)
 	}
@@ -179,7 +179,7 @@ func purgeRules() []Rule {
 		unseen("4.4", "exact purges are protocol-specific and prefix purges are not", unobservable),
 		unseen("4.4", "a prefix purge reaches everything under it", unobservable),
 		stated("4.4", "a wildcard domain of a property is accepted", func(p *probe) {
-			p.need(p.PurgeWildcard != "", "the configuration does not say which wildcard domain may be purged")
+			p.need(p.PurgeWildcard != "", "it needs -purge-wildcard")
 			p.taken("a wildcard domain", purgeOf("EXPIRE", uri(prefix, p.PurgeWildcard)))
 		}),
 		stated("4.4", "a wildcard domain of no property is rejected", refused("with an unknown wildcard domain", func(*probe) object {
@@ -190,7 +190,7 @@ func purgeRules() []Rule {
 		}),
 
 		stated("5", "a user who may not purge the domain gets 400", func(p *probe) {
-			p.need(p.Visitor.Name != "", "there is no second user")
+			p.need(p.Visitor.Name != "", "it needs WEBDELIVERY_VISITOR_USERNAME")
 			p.purge(purgeOf("EXPIRE", uri(exact, p.PurgeURI)), p.Visitor.basic).wanted(http.StatusBadRequest)
 		}),
 		stated("7", "a purge without configuration for the path is rejected with 400", func(p *probe) {

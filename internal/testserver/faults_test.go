@@ -13,6 +13,14 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
+// A path that no request can have is refused.
+func TestPathsThatNoRequestHas(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{"/acme/v1/tasks", "/tasks/", "/tasks?count=5"} {
+		assert.ErrorContains(t, testserver.Fault{Path: path}.Check(), "Path is "+path+": ")
+	}
+}
+
 // A rule selects requests by method and path. The path is compared by element, as received.
 func TestFaultsMatch(t *testing.T) {
 	t.Parallel()
