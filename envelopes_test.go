@@ -125,11 +125,10 @@ func TestNoOperationOverhearsARefusal(t *testing.T) {
 }
 
 func refusalsByCode() (faults []testserver.Fault) {
-	for _, status := range []int{http.StatusOK, http.StatusCreated} {
-		for _, code := range []string{`400`, `"400"`} {
-			for _, and := range []string{``, `,"id":"a","task_id":"a","items":[],"total":0`} { // also if the rest looks like a success
-				faults = append(faults, testserver.Fault{Status: status, Body: `{"code":` + code + `,"description":"no"` + and + `}`})
-			}
+	and := [2]string{``, `,"id":"a","task_id":"a","items":[],"total":0`} // also if the rest looks like a success
+	for i, status := range []int{http.StatusOK, http.StatusCreated} {
+		for j, code := range []string{`400`, `"400"`} {
+			faults = append(faults, testserver.Fault{Status: status, Body: `{"code":` + code + `,"description":"no"` + and[(i+j)%2] + `}`})
 		}
 	}
 	return faults

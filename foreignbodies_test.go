@@ -217,9 +217,9 @@ func runAlone(t *testing.T, op step, service http.RoundTripper) (err error) {
 
 // If a body is not the requested one, a method that reads returns an error. It never returns nil without a result, it
 // never runs for ever, and its error never matches ErrInvalid. The methods are those of internal/operations, whose
-// tests name any that is missing. Each method meets the body in its first response and, if it reads more than once,
-// in its second. An envelope that rejects is an error like the same status, however long it is, and reads are retried as
-// they are after the status.
+// tests name any that is missing. Each method meets every body in its first response and, if it reads more than once, a
+// third of them in its second. An envelope that rejects is an error like the same status, however long it is, and reads
+// are retried as they are after the status.
 func TestForeignBodies(t *testing.T) {
 	t.Parallel()
 	bodies := foreignBodies()
@@ -228,7 +228,10 @@ func TestForeignBodies(t *testing.T) {
 			t.Parallel()
 			met := false
 			for honest := range 2 {
-				for _, body := range bodies {
+				for b, body := range bodies {
+					if honest > 0 && (i+b)%3 > 0 {
+						continue
+					}
 					service := &foreignService{method: op.Name, honest: honest, body: body}
 					err := service.run(t, op)
 					if service.foreign == 0 {

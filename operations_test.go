@@ -137,6 +137,17 @@ func everyStep() []step {
 	return steps
 }
 
+// everyNthStep returns every n-th of them. A test of many cases gives each case another share: then every step meets
+// every n-th case.
+func everyNthStep(n, which int) (steps []step) {
+	for i, op := range everyStep() {
+		if (i+which)%n == 0 {
+			steps = append(steps, op)
+		}
+	}
+	return steps
+}
+
 // scanning ranges over the rows in structs.
 func scanning[T any](op operations.Operation, variant string) step {
 	op.Variant = variant

@@ -167,7 +167,7 @@ func inSized(t *testing.T, test func(f *fixture, op operation), options ...webde
 // A stream takes the same memory however long it is, with all parts except the rows within WithMaxResponseBytes. The
 // test counts all allocations, so that nothing depends on the garbage collector.
 func TestStreamsTakeConstantMemory(t *testing.T) { //nolint:paralleltest // what other tests allocate would be counted too
-	const length = 8 << 20
+	const length = 4 << 20
 	for name, text := range map[string][2]string{ //nolint:paralleltest // as said
 		"rows":           {`{"columns":[{"name":"a"},{"name":"b"}],"rows":[`, `[12345,"some text"],`},
 		"unknown array":  {`{"new":[`, `{"a":["some text",1,null]},`},

@@ -50,12 +50,12 @@ func (w *world) queued(n int) {
 func TestRedisIsRestarted(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
-		one, other := w.process(), w.process()
+		one, other := w.process(brief), w.process(brief)
 		w.pause(time.Hour)
 		wait := w.purging(w.soon(), one, other)
 		w.queued(2)
 		w.redis.Kill()
-		later := w.process()
+		later := w.process(brief)
 		waitLater := w.purging(w.soon(), later)
 		require.NoError(w, w.redis.Start())
 		w.allGood(wait())
@@ -67,7 +67,7 @@ func TestRedisIsRestarted(t *testing.T) {
 func TestRedisComesBackFromASnapshot(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
-		q, other := w.process(), w.process()
+		q, other := w.process(brief), w.process(brief)
 		w.pause(time.Hour)
 		wait := w.purging(w.soon(), q)
 		w.queued(1)
@@ -88,7 +88,7 @@ func TestRedisComesBackFromASnapshot(t *testing.T) {
 func TestRedisHangs(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
-		q, other := w.process(), w.process()
+		q, other := w.process(brief), w.process(brief)
 		w.pause(time.Hour)
 		wait := w.purging(w.soon(), q)
 		w.queued(1)
@@ -110,7 +110,7 @@ func TestRedisHangs(t *testing.T) {
 func TestRedisIsDown(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
-		q := w.process()
+		q := w.process(brief)
 		w.redis.Kill()
 		_, err := q.Purge(w.soon(), object(1))
 		require.ErrorIs(w, err, redisqueue.ErrRedis)
@@ -166,7 +166,7 @@ func TestRedisIsFull(t *testing.T) {
 		})
 		limit("1")
 		w.queued(0)
-		third := w.process(func(o *redisqueue.Options) { o.Lease = time.Second })
+		third := w.process(brief)
 		_, err := third.Purge(w.soon(), object(7))
 		require.ErrorIs(w, err, redisqueue.ErrRedis)
 		require.ErrorContains(w, err, "OOM")
@@ -194,7 +194,7 @@ func TestFailover(t *testing.T) {
 			}
 			rdb := redis.NewClient(o)
 			w.Cleanup(func() { _ = rdb.Close() })
-			return w.queue(rdb, w.client(rdb))
+			return w.queue(rdb, w.client(rdb), brief)
 		}
 		queues := []*redisqueue.Queue{process(), process(), process()}
 		w.pause(time.Hour)

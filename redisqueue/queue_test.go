@@ -249,7 +249,7 @@ func TestTheProcessOfEnqueueEnds(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
 		w.pause(time.Hour)
-		q := w.process()
+		q := w.process(brief)
 		id, err := q.Enqueue(w.soon(), object(1))
 		require.NoError(w, err)
 		require.NoError(w, q.Close(w.soon()))
@@ -258,7 +258,7 @@ func TestTheProcessOfEnqueueEnds(t *testing.T) {
 		_, err = q.Purge(w.soon(), object(2))
 		require.ErrorIs(w, err, webdelivery.ErrQueueClosed)
 		w.goOn()
-		_, err = w.result(w.process(), id)
+		_, err = w.result(w.process(brief), id)
 		require.NoError(w, err)
 	})
 }
@@ -359,7 +359,7 @@ func TestClose(t *testing.T) {
 		require.ErrorIs(w, err, webdelivery.ErrQueueClosed)
 		assert.Equal(w, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
 		remove()
-		w.process()
+		w.process(brief)
 		w.until("another process has purged it", func() bool { return w.purged()[pattern(2)] > 0 })
 	})
 }
@@ -410,7 +410,7 @@ func TestInvalidArguments(t *testing.T) {
 func TestUnreadable(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
-		q := w.process()
+		q := w.process(brief)
 		_, err := q.Purge(w.soon(), object(1))
 		require.NoError(w, err)
 		base := strings.TrimSuffix(w.stream(), "calls")
