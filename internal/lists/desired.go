@@ -83,7 +83,7 @@ func (d *Desired) Impossible(most int) iter.Seq2[int, error] {
 // Unfit yields the index and problem of each text that does not fit a list of this type with these entries: texts of
 // the other type, and unreadable ones that are not in the list.
 func (d *Desired) Unfit(listType string, held []Entry) iter.Seq2[int, error] {
-	if d.readable == len(d.Entries) && (d.readable == 0 || d.likely == listType) {
+	if d.readable == len(d.Entries) && d.likely == listType {
 		return problems(nil, "", nil) // usually, so that the texts need not be parsed again
 	}
 	return problems(d.texts, listType, SetOf(held).Has)

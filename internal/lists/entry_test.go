@@ -81,10 +81,34 @@ func TestCountries(t *testing.T) {
 	}
 }
 
+// NewDesired stops as soon as no list can have the texts. Impossible then names all of them.
+func TestImpossibleTexts(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		texts []string
+		read  int
+		bad   []int
+	}{
+		{[]string{"192.0.2.1", "DE", "192.0.2.2", "FR"}, 2, []int{1, 3}},
+		{[]string{"a", "192.0.2.1", "b", "c", "192.0.2.2", "d"}, 4, []int{0, 2, 3, 5}},
+		{[]string{"a", "192.0.2.1", "b", "192.0.2.2"}, 4, nil},
+	} {
+		d, err := lists.NewDesired(t.Context(), tt.texts, 2)
+		require.NoError(t, err)
+		assert.Len(t, d.Entries, tt.read, "%q", tt.texts)
+		var bad []int
+		for i := range d.Impossible(2) {
+			bad = append(bad, i)
+		}
+		assert.Equal(t, tt.bad, bad, "%q", tt.texts)
+	}
+}
+
 // Aggregate covers exactly the same addresses with ranges of which no two could be one.
 func FuzzAggregate(f *testing.F) {
 	f.Add([]byte{0, 32, 1, 32, 2, 31, 32, 26, 0, 29})
 	f.Add([]byte{7, 30, 5, 29, 63, 32})
+	f.Add([]byte{0, 6, 9, 6, 9, 5, 33, 6}) // single addresses
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var texts []string
 		for i := 0; i+1 < len(data) && i < 60; i += 2 {

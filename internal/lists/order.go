@@ -8,7 +8,7 @@ package lists
 // removed before the additions that cover its addresses. If many groups need a gap, several are open at a time, because
 // otherwise each group would need its own request.
 
-// maxGaps is the maximum number of gaps open at a time, unless more are needed to make room.
+// maxGaps is the maximum number of gaps open at a time, unless one group needs more to make room.
 const maxGaps = 100
 
 // Limits holds the maximum number of entries in a list, and of entries that one call may add.
@@ -96,13 +96,13 @@ func (s *sorter) fitting() (all group) {
 // openGaps removes entries of the next groups before their additions, until these fit and further removals free room.
 func (s *sorter) openGaps() {
 	first := &s.groups[0]
-	if n := min(s.room, len(first.add)-1); n > 0 { // there may be room for all but its last additions
+	if n := s.room; n > 0 { // there may be room for all but its last additions
 		s.step(first.add[:n], nil)
 		first.add = first.add[n:]
 	}
 	var add []Entry
 	var gaps, rest []int
-	for len(s.groups) > 0 && len(rest) == 0 && (len(gaps) < maxGaps || s.room+len(gaps) < len(add)) {
+	for len(s.groups) > 0 && len(rest) == 0 && len(gaps) < maxGaps {
 		g := s.groups[0]
 		s.groups, add = s.groups[1:], append(add, g.add...)
 		n := max(0, min(len(add)-len(gaps)-s.room, len(g.remove)))

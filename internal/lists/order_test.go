@@ -114,6 +114,12 @@ func TestOrderRules(t *testing.T) {
 			[]string{"-192.0.2.1 -192.0.2.2", "+203.0.113.1 +203.0.113.2", "-192.0.2.3", "+203.0.113.3"},
 			0,
 		},
+		{
+			"no more spare removals than the next call needs", "192.0.2.2 203.0.113.1 203.0.113.2 203.0.113.3", "192.0.2.2/31 198.51.100.1",
+			lists.Limits{List: 5, Call: 9},
+			[]string{"-203.0.113.1", "+192.0.2.2/31 +198.51.100.1 -192.0.2.2", "-203.0.113.2 -203.0.113.3"},
+			0,
+		},
 		{"countries cover nothing", "DE FR", "DE GB", lists.Limits{List: 2, Call: 1}, []string{"-FR", "+GB"}, 0},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
@@ -135,6 +141,23 @@ func TestOrderRules(t *testing.T) {
 			assert.Equal(t, tt.uncovered, o.Uncovered)
 		})
 	}
+}
+
+// At most 100 gaps are open at a time.
+func TestManyGaps(t *testing.T) {
+	t.Parallel()
+	var held, desired []string
+	for i := range 128 {
+		held = append(held, fmt.Sprintf("198.51.100.%d", 2*i))
+		desired = append(desired, fmt.Sprintf("198.51.100.%d/31", 2*i))
+	}
+	o := changes(t, held, desired).Order(lists.Limits{List: 128, Call: 1000})
+	var counts [][2]int
+	for _, step := range o.Steps {
+		counts = append(counts, [2]int{len(step.Add), len(step.Remove)})
+	}
+	assert.Equal(t, [][2]int{{0, 100}, {100, 0}, {0, 28}, {28, 0}}, counts)
+	assert.Equal(t, 128, o.Uncovered)
 }
 
 // space is a set of the 64 addresses of 198.51.100.0/26.

@@ -304,7 +304,7 @@ func (r *Reader) behindArray(array string, rest io.Reader) error {
 func (r *Reader) writeRow() bool {
 	s, t := &r.source, &r.table
 	text := s.text[s.next:]
-	if r.err != nil || !r.inRows || r.rows == 0 || len(text) < 2 || text[0] != ',' || text[1] != '[' {
+	if r.err != nil || !r.inRows || len(text) < 2 || text[0] != ',' || text[1] != '[' {
 		return false
 	}
 	text = text[1:]

@@ -145,7 +145,7 @@ func (t *Target) Store(row Row) *ColumnError {
 	case t.writer == nil && row.table.arrives:
 		t.writer = t.newWriter(len(columns.names))
 		row.table.writer, row.table.written = t.writer, false
-	case t.writer != nil && row.table.written && row.table.writer == t.writer:
+	case row.table.written && row.table.writer == t.writer:
 		t.into.Set(t.writer.into)
 		if t.writer.left == 0 {
 			return nil

@@ -57,7 +57,7 @@ func (t *Target) newWriter(columns int) *writer {
 	w.cells[columns-1].behind = ']'
 	for i, s := range own.steps {
 		c, field := &w.cells[t.steps[i].column], fieldSet(1)<<min(i, others)
-		if i >= others || c.field > 0 || s.read == nil {
+		if c.field > 0 || s.read == nil {
 			w.never |= field
 		} else {
 			c.read, c.field = s.read, field

@@ -267,6 +267,39 @@ func TestManyFields(t *testing.T) {
 	}
 }
 
+// Values that most rows have are written while the row is split, so that Store has nothing left to do.
+func TestUsualValuesAreWrittenAtOnce(t *testing.T) {
+	t.Parallel()
+	var s struct {
+		Text string     `column:"0"`
+		N    int64      `column:"1"`
+		Time time.Time  `column:"2"`
+		Addr netip.Addr `column:"3"`
+	}
+	target, err := tagged.Target(&s)
+	require.NoError(t, err)
+	require.Nil(t, target.find(&columns{index: map[string]int{"0": 0, "1": 1, "2": 2, "3": 3}}))
+	w := target.newWriter(4)
+	var scan rowScan
+	for _, row := range []string{
+		`["DE",0,"2026-11-20T08:30:00","192.0.2.1"]`,
+		`["",-17,"2026-11-20T08:30:00.123","2001:db8::1"]`,
+		`["exactly 8",999999999999999999,"2026-11-20T08:30:00Z","198.51.100.255"]`,
+		`["/a/path/that/is/longer/than/two/words",1,"2026-11-20T08:30:00.123456Z","2001:db8:0:0:0:0:0:1"]`,
+		`["DE" , 1 , "2026-11-20T08:30:00" , "192.0.2.1" ]`,
+	} {
+		assert.Equal(t, len(row), w.write(&scan, []byte(row)), row)
+		assert.Zero(t, w.left, row)
+	}
+	for row, left := range map[string]fieldSet{
+		`["ü",1,"2026-11-20T08:30:00","192.0.2.1"]`: 1, `["DE",null,"2026-11-20T08:30:00","192.0.2.1"]`: 2, `["DE",1,"today","192.0.2.1"]`: 4,
+		`["DE",1,"2026-11-20T08:30:00","nowhere"]`: 8, `[null,1e3,null,null]`: 15,
+	} {
+		assert.Equal(t, len(row), w.write(&scan, []byte(row)), row)
+		assert.Equal(t, left, w.left, row)
+	}
+}
+
 // A row with an error or with a value that does not fit changes nothing about the rows before and behind it.
 func TestRowsThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
