@@ -240,6 +240,37 @@ func TestPermitsExpire(t *testing.T) {
 	}
 }
 
+// A permit that comes too late for its purge ends unused: one that has expired already, and one whose caller has left.
+func TestPermitsThatComeTooLate(t *testing.T) {
+	t.Parallel()
+	lent := 0
+	l := &lender{expires: func() time.Time { lent++; return time.Now().Add(time.Duration(lent-2) * time.Second) }}
+	inFakeTime(t, setup{options: []webdelivery.Option{webdelivery.WithPurgeLimiter(l)}}, func(f *fixture) {
+		require.NoError(f, submit.call(f.Context(), f.client))
+		assert.Equal(f, []time.Duration{-1, -1, 0}, []time.Duration{l.ends[0].arrived, l.ends[1].arrived, l.ends[2].arrived})
+		assert.Equal(f, 1, f.requests(submit))
+
+		ctx, cancel := context.WithCancel(f.Context())
+		l.expires = func() time.Time { cancel(); return time.Time{} }
+		require.ErrorIs(f, submit.call(ctx, f.client), context.Canceled)
+		require.Len(f, l.ends, 4)
+		assert.Equal(f, lending{0, -1}, l.ends[3])
+	})
+}
+
+// A deadline before ThrottleTimeout ends the purge, and the error says so.
+func TestADeadlineBeforeThrottleTimeout(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		f.fail(testserver.Fault{Path: "/cache/purge", Status: 429})
+		ctx, cancel := context.WithTimeout(f.Context(), time.Minute)
+		defer cancel()
+		began := time.Now()
+		require.ErrorIs(f, submit.call(ctx, f.client), context.DeadlineExceeded)
+		assert.LessOrEqual(f, time.Since(began), time.Minute)
+	})
+}
+
 // The client retries a purge that the service rejects as too fast until ThrottleTimeout, which counts from the first
 // rejection. MaxAttempts 1 turns this off.
 func TestThrottleTimeout(t *testing.T) {
@@ -270,6 +301,26 @@ func TestThrottleTimeout(t *testing.T) {
 			})
 		}
 	}
+}
+
+// While the service accepts no purge, those that wait in line give up after ThrottleTimeout, too.
+func TestThrottleTimeoutInLine(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		f.fail(testserver.Fault{Path: "/cache/purge", Status: 429})
+		began := time.Now()
+		var wg sync.WaitGroup
+		for range 40 {
+			wg.Go(func() {
+				err := submit.call(f.Context(), f.client)
+				assert.ErrorIs(f, err, webdelivery.ErrRateLimited)
+				assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
+			})
+		}
+		wg.Wait()
+		assert.LessOrEqual(f, time.Since(began), 6*time.Minute)
+		assert.Less(f, f.requests(submit), 40, "some have sent nothing")
+	})
 }
 
 // A Retry-After of a day ends its purge at once. The next one tries again as soon as it would have given up.

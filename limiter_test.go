@@ -1,9 +1,13 @@
 package webdelivery_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
+	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -201,6 +205,35 @@ func TestABrokenLimiterSendsNothing(t *testing.T) {
 	})
 }
 
+// After an error or a panic of the limiter, the pace forgets its refusals as always: after a quiet hour, no purge waits.
+func TestABrokenLimiterSlowsNothing(t *testing.T) {
+	t.Parallel()
+	var waits atomic.Int32
+	first := limiter{wait: func(context.Context) error {
+		switch waits.Add(1) {
+		case 1:
+			return assert.AnError
+		case 2:
+			panic("limiter")
+		default:
+			return nil
+		}
+	}}
+	s := setup{server: testserver.Config{PurgeRate: -1}, options: []webdelivery.Option{webdelivery.WithPurgeLimiter(first)}}
+	inFakeTime(t, s, func(f *fixture) {
+		require.ErrorIs(f, submit.call(f.Context(), f.client), assert.AnError)
+		require.PanicsWithValue(f, "limiter", func() { _ = submit.call(f.Context(), f.client) })
+		f.fail(testserver.Fault{Path: "/cache/purge", Count: 3, Status: 429})
+		require.NoError(f, submit.call(f.Context(), f.client))
+		time.Sleep(time.Hour)
+		began := time.Now()
+		for range 5 {
+			require.NoError(f, submit.call(f.Context(), f.client))
+		}
+		assert.Zero(f, time.Since(began))
+	})
+}
+
 // A *rate.Limiter works as a Limiter. If the deadline is too near, its error is only a text; the client's error
 // matches DeadlineExceeded.
 func TestARateLimiterFits(t *testing.T) {
@@ -271,16 +304,53 @@ func TestPauseIsTold(t *testing.T) {
 	t.Parallel()
 	for asked, want := range map[string]time.Duration{"5": 5 * time.Second, "3600": 5 * time.Minute} {
 		var paused []time.Duration
+		var log strings.Builder
 		pausing := limiter{
 			wait:  func(context.Context) error { return nil },
 			pause: func(d time.Duration) error { paused = append(paused, d); return assert.AnError },
 		}
-		inFakeTime(t, setup{options: []webdelivery.Option{webdelivery.WithPurgeLimiter(pausing)}}, func(f *fixture) {
+		logger := webdelivery.WithLogger(slog.New(slog.NewTextHandler(&log, nil)))
+		inFakeTime(t, setup{options: []webdelivery.Option{webdelivery.WithPurgeLimiter(pausing), logger}}, func(f *fixture) {
 			f.fail(testserver.Fault{Path: "/cache/purge", Count: 1, Status: 429, Header: http.Header{"Retry-After": {asked}}})
 			_ = submit.call(f.Context(), f.client) // an error of Pause changes nothing for the call
 			assert.Equal(f, []time.Duration{want}, paused)
+			assert.Contains(f, log.String(), "purge limiter not paused")
 		})
 	}
+}
+
+// A purge that is refused again although others are accepted is no reason to pause them.
+func TestOneRefusedPurgePausesNobody(t *testing.T) {
+	t.Parallel()
+	var pauses atomic.Int32
+	pausing := limiter{
+		wait:  func(context.Context) error { return nil },
+		pause: func(time.Duration) error { pauses.Add(1); return nil },
+	}
+	s := setup{server: testserver.Config{PurgeRate: -1}, options: []webdelivery.Option{webdelivery.WithPurgeLimiter(pausing)}}
+	inFakeTime(t, s, func(f *fixture) {
+		f.fail(testserver.Fault{Path: "/cache/purge", Handler: func(w http.ResponseWriter, r *http.Request) {
+			if body, _ := io.ReadAll(r.Body); bytes.Contains(body, []byte("/refused")) {
+				w.WriteHeader(http.StatusTooManyRequests)
+				return
+			}
+			w.WriteHeader(http.StatusCreated)
+			_, _ = io.WriteString(w, someReceipt)
+		}})
+		done := make(chan error)
+		go func() {
+			_, err := f.client.Purge.Submit(f.Context(), purgeOf("https://www.example.com/refused"))
+			done <- err
+		}()
+		for range 200 {
+			time.Sleep(time.Second)
+			require.NoError(f, submit.call(f.Context(), f.client))
+		}
+		require.ErrorIs(f, <-done, webdelivery.ErrRateLimited)
+		refused := f.requests(submit) - 200
+		assert.Greater(f, refused, 20)
+		assert.Less(f, int(pauses.Load()), refused/2, "only the first refusals, before the service accepts others")
+	})
 }
 
 // NewClient asks a limiter with a budget for each customer for that of its own, by a key that does not depend on the

@@ -406,6 +406,12 @@ time=2000-01-01T00:00:02.030Z level=DEBUG msg="webdelivery: attempt" method=GET 
 		// 30 ms.
 		assert.Regexp(f, `method=POST path=/acme/v1/cache/purge status=201 duration=30ms attempt=1 wait=1.02s bytes=\d+\n$`, got)
 		assert.NotContains(f, got, "secret-operation")
+
+		log.Reset() // the record of a stream comes at its end
+		for range f.client.Stats.Events.All(f.Context(), firstRows) {
+			continue
+		}
+		assert.Regexp(f, `path=/acme/v1/stats/\S+ status=200 duration=30ms attempt=1 wait=0s bytes=[1-9]\d*\n$`, log.String())
 	})
 }
 
