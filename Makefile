@@ -39,7 +39,7 @@ PLATFORMS := linux/386 darwin/arm64 windows/amd64
 # How long make soak works.
 DURATION ?= 60s
 
-.PHONY: all ci test test-root test-beside fleet cover lint tidy vuln platforms api api-check api-breaking fuzz fmt bench mutation soak
+.PHONY: all ci test test-root test-beside fleet lint tidy vuln platforms api api-check api-breaking fuzz fmt bench mutation soak
 
 all: lint test
 
@@ -71,10 +71,6 @@ fleet:
 	cd redislimit && $(JOINED) go test -v -timeout 20m -run TestLoad . -load 60s
 	cd redisqueue && $(JOINED) REDISQUEUE_FLEET=1 go test -v -timeout 20m -run 'TestOneChange|TestSteadyLoad|TestKilledHolders|TestMemory' .
 
-# The statements that no test reaches, after make test.
-cover:
-	go tool cover -html=cover.out
-
 lint:
 	$(LINT) run ./...
 	cd tools && $(LINT) run ./...
@@ -96,7 +92,6 @@ platforms:
 
 # The public surface as a text, one line for each name. A change of it is seen, and meant.
 api:
-	mkdir -p api
 	cd tools && go run ./api $(API) > $(CURDIR)/api/current.txt
 
 # The text says what is true.

@@ -3,7 +3,7 @@
 # testdata/fuzz, where go test finds it from then on.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-time=${1:-10s}
+time=$1
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 

@@ -64,8 +64,8 @@ const (
 	CutChunked                 // within the body of a chunked response
 )
 
-// Check returns an error if a field of the rule is invalid. Path must not contain /v1/ or a query, nor end in a slash,
-// because it would match no request. Probability must be from 0 to 1, Status 0 or from 200 to
+// Check returns an error if a field of the rule is invalid. Path must not begin with the customer and v1, have a query
+// or end in a slash, which no path of the service does. Probability must be from 0 to 1, Status 0 or from 200 to
 // 999, and Cut one of the constants. The other numbers and the durations must not be negative.
 func (r FaultRule) Check() error {
 	if err := r.fault().Check(); err != nil {

@@ -10,13 +10,17 @@
 // second, and 2,000 requests in all. WEBDELIVERY_VISITOR_USERNAME and WEBDELIVERY_VISITOR_PASSWORD name a second user
 // who may neither view the configuration nor purge.
 //
-// Exit codes: 0 no rule differs, 1 a rule differs or the settings are wrong, 2 wrong usage.
+// ^C prints what was found until then. Set WEBDELIVERY_DIALECT="TasksPrefix=/..." if tasks are neither at /tasks nor at
+// /config/tasks.
+//
+// Exit codes: 0 no rule differs, 1 a rule differs or the service refuses the settings, 2 wrong usage or settings.
 package main
 
 import (
 	"cmp"
 	"context"
 	_ "embed"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -41,7 +45,6 @@ func run(ctx context.Context, args []string, s program.Streams) error {
 	set := program.Flags("doctor", source, s)
 	var t conformance.Target
 	report := set.String("report", "", "also write all rules as a Markdown table to this `file`")
-	set.StringVar(&t.TasksPrefix, "tasks-prefix", "", "`path` in front of /tasks, if it is neither empty nor /config")
 	set.StringVar(&t.WriteList, "write-list", "", "`id` of an empty list of type IP whose entries may be added and removed")
 	set.StringVar(&t.FullList, "full-list", "", "`id` of a list with 50,000 entries; the program tries to add one more")
 	set.StringVar(&t.DeleteList, "delete-list", "", "`id` of a list that may be deleted")
@@ -56,6 +59,11 @@ func run(ctx context.Context, args []string, s program.Streams) error {
 	if program.Configured() {
 		if _, err := webdelivery.NewClientFromEnv(); err != nil {
 			return err
+		}
+		for field := range strings.SplitSeq(os.Getenv("WEBDELIVERY_DIALECT"), ",") { // NewClientFromEnv has checked it
+			if prefix, found := strings.CutPrefix(strings.TrimSpace(field), "TasksPrefix="); found {
+				t.TasksPrefix = prefix
+			}
 		}
 		if file := os.Getenv("WEBDELIVERY_PASSWORD_FILE"); file != "" {
 			text, err := os.ReadFile(file) //nolint:gosec // G304: who sets the variable chooses the file
@@ -73,35 +81,51 @@ func run(ctx context.Context, args []string, s program.Streams) error {
 		t.BaseURL, t.Customer, t.User = fake.URL, fake.Customer, conformance.User{Name: fake.Username, Password: fake.Password}
 		fmt.Fprintln(s.Err, "WEBDELIVERY_BASE_URL is not set: this examines a fake service.")
 	}
-	return examine(ctx, s.Out, t, *report)
+	if *report == "" {
+		return examine(ctx, s.Out, t, nil)
+	}
+	file, err := os.Create(*report)
+	if err != nil {
+		return program.Misused("-report: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	return examine(ctx, s.Out, t, file)
 }
 
 // examine prints what is worth knowing about a service.
-func examine(ctx context.Context, out io.Writer, t conformance.Target, report string) error {
+// The service may repeat the credentials in any response, so they are removed from all texts.
+func examine(ctx context.Context, out io.Writer, t conformance.Target, report io.Writer) error {
 	service, err := conformance.NewService(t)
 	if err != nil {
 		return program.Misused("WEBDELIVERY settings: %v", err)
 	}
+	basic := base64.StdEncoding.EncodeToString([]byte(t.User.Name + ":" + t.User.Password))
+	hide := strings.NewReplacer(t.User.Password, "[password]", basic, "[credentials]")
 	if trouble := service.Diagnose(ctx); trouble != "" {
-		return errors.New(trouble)
+		return errors.New(hide.Replace(trouble))
 	}
 	results := make([]conformance.Result, 0, len(conformance.Rules()))
 	for _, rule := range conformance.Rules() {
-		results = append(results, service.Try(ctx, rule))
 		if ctx.Err() != nil {
-			return ctx.Err()
+			break
 		}
+		result := service.Try(ctx, rule)
+		result.Detail = hide.Replace(result.Detail)
+		results = append(results, result)
 	}
 	differ := count(out, results)
 	list(out, "Differs from the service document (open point, section, rule: what was seen):", results, conformance.Differs)
 	list(out, "The document leaves it open (open point of docs/open-points.md, section, subject: what was seen):", results, conformance.Seen)
 	tellDialect(out, service.Dialect())
-	if report != "" {
-		if err := os.WriteFile(report, []byte(conformance.Report(results)), 0o600); err != nil {
+	if report != nil {
+		if _, err := io.WriteString(report, conformance.Report(results)); err != nil {
 			return err
 		}
 	}
-	if differ > 0 {
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("ended early, after %d of %d rules: %w", len(results), len(conformance.Rules()), ctx.Err())
+	case differ > 0:
 		return errors.New("the service differs from the service document")
 	}
 	return nil
@@ -185,9 +209,10 @@ func tellDialect(out io.Writer, known []conformance.Spelling) {
 		tried[i] = d.Field
 	}
 	fmt.Fprintf(out, " for %s.\n", strings.Join(tried, ", "))
-	if len(known) < dialectFields {
+	if !slices.Contains(tried, "TasksPrefix") {
+		fmt.Fprintln(out, "Tasks were not found: see -h for TasksPrefix.")
+	}
+	if !slices.Contains(tried, "EntryKey") {
 		fmt.Fprintln(out, "The other fields can only be tried with -write-list.")
 	}
 }
-
-const dialectFields = 5

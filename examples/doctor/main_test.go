@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -61,7 +62,7 @@ func TestTheDialectIsFound(t *testing.T) {
 			server, target := fake(t, dialect)
 			defer func() { assert.NoError(t, server.Close()) }()
 			var out bytes.Buffer
-			require.NoError(t, examine(t.Context(), &out, target, ""), out.String())
+			require.NoError(t, examine(t.Context(), &out, target, nil), out.String())
 			if want == "" {
 				assert.Contains(t, out.String(), "The default Dialect fits")
 			} else {
@@ -80,7 +81,7 @@ func TestNothingIsChanged(t *testing.T) {
 	defer func() { assert.NoError(t, server.Close()) }()
 	target.WriteList = ""
 	var out bytes.Buffer
-	require.NoError(t, examine(t.Context(), &out, target, ""))
+	require.NoError(t, examine(t.Context(), &out, target, nil))
 	for _, r := range server.Requests() {
 		assert.True(t, r.Method == http.MethodGet || r.Method == http.MethodHead || strings.HasSuffix(r.Path, "/sessions"), "%s %s", r.Method, r.Path)
 	}
@@ -96,19 +97,25 @@ func TestTroubleIsOneLine(t *testing.T) {
 	defer elsewhere.Close()
 	down := httptest.NewServer(nil)
 	down.Close()
+	denying := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
+	defer denying.Close()
+	busy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) }))
+	defer busy.Close()
 	for want, change := range map[string]func(*conformance.Target){
-		"returned 401: the service refuses the user name or the password": func(t *conformance.Target) { t.User.Password = "wrong" },
-		"returned 404: check the customer, and the path of the base URL":  func(t *conformance.Target) { t.Customer = "acne" },
-		"returned no JSON: this is another service, check the base URL":   func(t *conformance.Target) { t.BaseURL, t.Transport = page.URL, nil },
-		"returned 302, a redirect to https://www.example.com: check the":  func(t *conformance.Target) { t.BaseURL, t.Transport = elsewhere.URL, nil },
-		"cannot reach the service: GET /config/networklists: ":            func(t *conformance.Target) { t.BaseURL, t.Transport = down.URL, nil },
-		"the base URL must begin with https://":                           func(t *conformance.Target) { t.BaseURL = "http://api.example.com" },
-		"the base URL must be a scheme, a host and a path alone":          func(t *conformance.Target) { t.BaseURL = "api.example.com" },
+		"returned 401: the service refuses the user name or the password":    func(t *conformance.Target) { t.User.Password = "wrong" },
+		"returned 404: check the customer, and the path of the base URL":     func(t *conformance.Target) { t.Customer = "acne" },
+		"returned no JSON: this is another service, check the base URL":      func(t *conformance.Target) { t.BaseURL, t.Transport = page.URL, nil },
+		"returned 302, a redirect to https://www.example.com: check the":     func(t *conformance.Target) { t.BaseURL, t.Transport = elsewhere.URL, nil },
+		"cannot reach the service: GET /config/networklists: ":               func(t *conformance.Target) { t.BaseURL, t.Transport = down.URL, nil },
+		"returned 403: the user may not read this customer, or the customer": func(t *conformance.Target) { t.BaseURL, t.Transport = denying.URL, nil },
+		"the service was busy: 429":                                          func(t *conformance.Target) { t.BaseURL, t.Transport = busy.URL, nil },
+		"the base URL must begin with https://":                              func(t *conformance.Target) { t.BaseURL = "http://api.example.com" },
+		"the base URL must be a scheme, a host and a path alone":             func(t *conformance.Target) { t.BaseURL = "api.example.com" },
 	} {
 		server, target := fake(t, testserver.Dialect{})
 		change(&target)
 		var out bytes.Buffer
-		err := examine(t.Context(), &out, target, "")
+		err := examine(t.Context(), &out, target, nil)
 		assert.ErrorContains(t, err, want)
 		assert.NotContains(t, err.Error(), "\n")
 		assert.Empty(t, out.String())
@@ -119,9 +126,31 @@ func TestTroubleIsOneLine(t *testing.T) {
 	defer func() { assert.NoError(t, server.Close()) }()
 	target.PurgeURI = "https://www.example.com/app.css"
 	var out bytes.Buffer
-	err := examine(t.Context(), &out, target, "")
+	err := examine(t.Context(), &out, target, nil)
 	assert.EqualError(t, err, "the service differs from the service document")
 	assert.Contains(t, out.String(), "4.4 a purge returns 201, or with 303 and code 201: ")
+}
+
+// What a service says never shows the credentials. ^C prints what was found until then. What a busy service refuses is not
+// tried.
+func TestTroubleOnTheWay(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	server, target := fake(t, testserver.Dialect{})
+	defer func() { assert.NoError(t, server.Close()) }()
+	server.Fail(testserver.Fault{Path: "/stats/**", Skip: 100, Handler: func(http.ResponseWriter, *http.Request) { cancel() }})
+	server.Fail(testserver.Fault{Path: "/stats/**", Count: 20, Status: http.StatusServiceUnavailable})
+	server.Fail(testserver.Fault{Path: "/stats/**", Handler: func(w http.ResponseWriter, r *http.Request) {
+		_, password, _ := r.BasicAuth()
+		_, _ = fmt.Fprintf(w, `{"%s":"%s"}`, password, r.Header.Get("Authorization"))
+	}})
+	var out bytes.Buffer
+	require.ErrorIs(t, examine(ctx, &out, target, &out), context.Canceled)
+	assert.Contains(t, out.String(), "the service was busy: 503")
+	assert.Contains(t, out.String(), "[password]")
+	assert.NotContains(t, out.String(), alice.Password)
+	assert.NotContains(t, out.String(), "YWxpY2U6")
 }
 
 // Without settings the doctor examines a fake service.
@@ -145,6 +174,12 @@ func TestSettings(t *testing.T) {
 	t.Setenv("WEBDELIVERY_PASSWORD_FILE", file)
 	var out bytes.Buffer
 	require.NoError(t, run(t.Context(), nil, program.Streams{Out: &out, Err: &out}), out.String())
+
+	t.Setenv("WEBDELIVERY_DIALECT", "EntryKey=value, TasksPrefix=/config")
+	require.ErrorContains(t, run(t.Context(), []string{"-report", t.TempDir() + "/none/report.md"}, program.Streams{Out: &out, Err: &out}), "-report")
+	out.Reset()
+	require.Error(t, run(t.Context(), nil, program.Streams{Out: &out, Err: &out}))
+	assert.Contains(t, out.String(), "Tasks were not found")
 
 	t.Setenv("WEBDELIVERY_CUSTOMER", "")
 	require.ErrorContains(t, run(t.Context(), nil, program.Streams{Out: &out, Err: &out}), "WEBDELIVERY_CUSTOMER")

@@ -273,7 +273,7 @@ func TestDeviationsAreFound(t *testing.T) {
 			differ: []string{"4.3 HEAD of WAF trends is answered like data, without a body"},
 		},
 		"a family is not there": {
-			deviate: status("(GET|HEAD)", "/stats/security/request/trends.*", 200, 503),
+			deviate: status("(GET|HEAD)", "/stats/security/request/trends.*", 200, 501),
 			differ: []string{
 				"4.3 data of request trends returns 200 and a result",
 				"4.3 dimensions of request trends returns 200",

@@ -29,16 +29,19 @@ func (s *Service) Diagnose(ctx context.Context) (trouble string) {
 		}
 	}
 	tasks := p.get(p.tasks(""))
+	s.tasksFound = tasks.status == http.StatusOK
 	switch {
 	case r.status == http.StatusUnauthorized:
-		return fmt.Sprintf("%s returned 401: the service refuses the user name or the password", r.request)
+		return fmt.Sprintf("%s returned 401: the service refuses the user name or the password, or does not know the customer", r.request)
 	case r.status >= 300 && r.status < 400:
 		return fmt.Sprintf("%s returned %d, a redirect to %s: check the base URL", r.request, r.status, place(r.header.Get("Location")))
 	case r.status == http.StatusNotFound && tasks.status == http.StatusNotFound:
 		return fmt.Sprintf("%s and %s returned 404: check the customer, and the path of the base URL", r.request, tasks.request)
-	case r.status >= 500:
+	case r.status == http.StatusForbidden:
+		return fmt.Sprintf("%s returned 403: the user may not read this customer, or the customer or the password is wrong", r.request)
+	case r.status >= 400:
 		return fmt.Sprintf("%s returned %d: the service is in trouble, or the base URL names something else", r.request, r.status)
-	case r.status < 300 && !r.isPage():
+	case !r.isPage():
 		return fmt.Sprintf("%s returned %s: this is another service, check the base URL", r.request, r.shapeOfError())
 	}
 	return ""
@@ -50,8 +53,10 @@ func place(address string) string {
 	if !found {
 		return "another path"
 	}
-	host, _, _ := strings.Cut(rest, "/")
-	return scheme + "://" + host[strings.LastIndex(host, "@")+1:]
+	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
+		rest = rest[:end]
+	}
+	return scheme + "://" + rest[strings.LastIndex(rest, "@")+1:]
 }
 
 // isPage reports whether the body is a page of a collection (section 2.6).
@@ -69,13 +74,17 @@ func (s *Service) Dialect() (known []Spelling) {
 	if s.entryDelete != "" {
 		entryPath = lists + "/" + s.entryDelete
 	}
-	for _, d := range []Spelling{
+	all := []Spelling{
 		{"TasksPrefix", s.TasksPrefix, ""},
 		{"StartTimeParam", s.startParam, "starttime"},
 		{"EntryKey", s.entryKey, "entry"},
 		{"EntryDeletePath", entryPath, lists + "/{list}/{entry}"},
 		{"BatchDeletionMethod", s.clearMethod, http.MethodPost},
-	} {
+	}
+	if !s.tasksFound {
+		all = all[1:]
+	}
+	for _, d := range all {
 		if d.Value != "" || d.Default == "" {
 			known = append(known, d)
 		}

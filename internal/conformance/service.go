@@ -42,18 +42,21 @@ type Target struct {
 type User struct{ Name, Password string }
 
 const (
-	maxRequests = 2000 // the maximum per run, whatever the service does
-	maxBody     = 8 << 20
-	timeout     = 30 * time.Second
+	maxRequests   = 2000 // the maximum per run, whatever the service does
+	maxUnanswered = 5
+	maxBody       = 8 << 20
+	timeout       = 30 * time.Second
 )
 
 // Service is a service to check, with the facts learnt about it. It is not safe for concurrent use.
 type Service struct {
 	Target
 
-	base     *url.URL
-	client   *http.Client
-	requests int
+	base       *url.URL
+	client     *http.Client
+	requests   int
+	unanswered int // requests in a row
+	tasksFound bool
 
 	nextPurge time.Time // when the next purge request may be sent
 
@@ -147,6 +150,7 @@ func (p *probe) send(method, path string, body any, who as) response {
 func (p *probe) sendTo(method, address string, body any, who as) response {
 	p.requests++
 	p.need(p.requests <= maxRequests, "the run has sent %d requests, which is its limit", maxRequests)
+	p.need(p.unanswered < maxUnanswered, "the service did not answer %d requests in a row", maxUnanswered)
 	var content io.Reader
 	if body != nil {
 		text, err := json.Marshal(body)
@@ -161,12 +165,16 @@ func (p *probe) sendTo(method, address string, body any, who as) response {
 		r.Header.Set("Content-Type", "application/json")
 	}
 	who(r)
+	p.unanswered++
 	answer, err := p.client.Do(r)
 	p.need(err == nil, "%s: %v", name, err)
+	p.unanswered = 0
 	defer func() { _ = answer.Body.Close() }()
 	text, err := io.ReadAll(io.LimitReader(answer.Body, maxBody+1))
 	p.need(err == nil, "%s: %v", name, err)
 	p.need(len(text) <= maxBody, "%s: the body has more than %d bytes", name, maxBody)
+	busy := answer.StatusCode == http.StatusTooManyRequests || answer.StatusCode == http.StatusServiceUnavailable
+	p.need(!busy || strings.HasSuffix(name, purgePath), "the service was busy: %d", answer.StatusCode) // of a purge it is a rule
 	return response{p: p, request: name, status: answer.StatusCode, header: answer.Header, body: text}
 }
 

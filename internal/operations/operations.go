@@ -116,15 +116,6 @@ func (o Operation) Run(ctx context.Context, c *webdelivery.Client, use *Use) err
 	return err
 }
 
-// Sequence returns the sequence that Call ranges over, with untyped items. If the method returns no sequence, Sequence
-// returns nil.
-func (o Operation) Sequence(ctx context.Context, c *webdelivery.Client, use *Use) iter.Seq2[any, error] {
-	if o.sequence == nil {
-		return nil
-	}
-	return o.sequence(ctx, c, use)
-}
-
 // IsSequence reports whether the method returns a sequence.
 func (o Operation) IsSequence() bool { return o.sequence != nil }
 

@@ -14,15 +14,10 @@ import (
 // An unknown value of a dialect must not be treated as the default.
 func TestUnknownDialectIsNamed(t *testing.T) {
 	t.Parallel()
-	for field, d := range map[string]testserver.Dialect{
-		"TaskPage": {TaskPage: "x"}, "SessionReply": {SessionReply: "x"}, "PurgeReply": {PurgeReply: "x"},
-		"NextURI": {NextURI: "x"}, "Timestamps": {Timestamps: "x"}, "Errors": {Errors: "x"},
-		"MemberOrder": {MemberOrder: "x"}, "Names": {Names: "x"}, "Groupings": {Groupings: "x"}, "TopKTotal": {TopKTotal: "x"},
-		"TooFast": {TooFast: "x"}, "TransactionDenied": {TransactionDenied: "x"}, "Vocabulary": {Vocabulary: "x"},
-	} {
-		r := start(t, testserver.Config{Dialect: d}).get("/tasks")
+	for _, s := range testserver.Spellings() {
+		r := start(t, testserver.Config{Dialect: testserver.Dialect{}.With(s.Field, "x")}).get("/tasks")
 		assert.Equal(t, 501, r.status)
-		assert.Contains(t, r.body, `unknown Dialect.`+field+` \"x\"`)
+		assert.Contains(t, r.body, `unknown Dialect.`+s.Field+` \"x\"`)
 	}
 	w := httptest.NewRecorder()
 	s := testserver.New(testserver.Config{BasePath: "%zz"})

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -72,8 +73,8 @@ type Fault struct {
 // name of their own type in front of it.
 func (f Fault) Check() error {
 	switch {
-	case strings.Contains(f.Path, "/v1/") || strings.HasSuffix(f.Path, "/") || strings.Contains(f.Path, "?"):
-		return invalid("Path", f.Path, "no request matches; use a path below /{customer}/v1, such as /tasks/*")
+	case belowCustomer.MatchString(f.Path) || strings.HasSuffix(f.Path, "/") || strings.Contains(f.Path, "?"):
+		return invalid("Path", f.Path, "the service has no such path; use one below /{customer}/v1, such as /tasks/*")
 	case f.Status != 0 && (f.Status < http.StatusOK || f.Status > 999):
 		return invalid("Status", f.Status, "use 200 to 999, or 0 to execute the request")
 	case math.IsNaN(f.Probability) || f.Probability < 0 || f.Probability > 1:
@@ -99,6 +100,8 @@ func (f Fault) Check() error {
 	}
 	return nil
 }
+
+var belowCustomer = regexp.MustCompile(`^/[^/]+/v1/`)
 
 func invalid(field string, value any, advice string) error {
 	return fmt.Errorf("%s is %v: %s", field, value, advice)

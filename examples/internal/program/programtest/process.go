@@ -67,16 +67,6 @@ func Start(t *testing.T, stdout *os.File, args ...string) *Process {
 	return p
 }
 
-// Feed opens a FIFO to write, and returns when the program reads it. Until then the FIFO contains only comments.
-func Feed(t *testing.T, fifo string) {
-	t.Helper()
-	writer, err := os.OpenFile(fifo, os.O_WRONLY, 0) //nolint:gosec // a file of the test
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = writer.Close() })
-	_, err = writer.Write(bytes.Repeat([]byte("# nothing yet\n"), 20_000)) // more than a FIFO holds, so the program has read
-	require.NoError(t, err)
-}
-
 // Signal sends a signal, once.
 func (p *Process) Signal(t *testing.T, signal os.Signal) {
 	t.Helper()
