@@ -1,7 +1,6 @@
 package webdeliverytest_test
 
 import (
-	"errors"
 	"net/http"
 	"testing"
 	"time"
@@ -12,29 +11,6 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
-
-// A rule hits the requests that it matches until its Count is used up or the rule is removed.
-func TestFail(t *testing.T) {
-	t.Parallel()
-	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, _ *webdelivery.Client) {
-		client := srv.Client(t, webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1}))
-		srv.AddTask(webdeliverytest.TaskSpec{ID: "t"})
-		get := func() int {
-			_, err := client.Tasks.Get(t.Context(), "t")
-			var e *webdelivery.Error
-			if errors.As(err, &e) {
-				return e.StatusCode
-			}
-			require.NoError(t, err)
-			return http.StatusOK
-		}
-		srv.Fail(webdeliverytest.FaultRule{Method: "GET", Path: "/tasks/*", Skip: 1, Count: 2, Status: 500})
-		remove := srv.Fail(webdeliverytest.FaultRule{Status: 502})
-		assert.Equal(t, []int{502, 500, 500, 502, 502}, []int{get(), get(), get(), get(), get()})
-		remove()
-		assert.Equal(t, http.StatusOK, get())
-	})
-}
 
 // An unsteady service: the same requests fail in each run, and with retries every call of the SDK succeeds.
 func TestFailWithProbability(t *testing.T) {
