@@ -148,7 +148,7 @@ func TestTroubleOnTheWay(t *testing.T) {
 	var out bytes.Buffer
 	require.ErrorIs(t, examine(ctx, &out, target, &out), context.Canceled)
 	assert.Contains(t, out.String(), "the service was busy: 503")
-	assert.Contains(t, out.String(), "[password]")
+	assert.Contains(t, out.String(), "[redacted]")
 	assert.NotContains(t, out.String(), alice.Password)
 	assert.NotContains(t, out.String(), "YWxpY2U6")
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+
+	"github.com/webdelivery/webdelivery-go/internal/redact"
 )
 
 // tasksPrefixes are the paths in front of /tasks that are tried (open point 1): the document shows none, and network
@@ -19,6 +21,7 @@ func (s *Service) Diagnose(ctx context.Context) (trouble string) {
 		if end, ended := recover().(outcome); ended {
 			trouble = "cannot reach the service: " + end.detail + "; check the base URL, and that the service is running"
 		}
+		trouble = s.secrets.Text(trouble, redact.Most)
 	}()
 	p := &probe{Service: s, ctx: ctx}
 	r := p.get(lists + "?count=1")

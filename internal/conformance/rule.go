@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"github.com/webdelivery/webdelivery-go/internal/redact"
 )
 
 // Rule is one sentence of the service document.
@@ -73,7 +75,7 @@ func (s *Service) Try(ctx context.Context, rule Rule) (result Result) {
 		switch end := recover().(type) {
 		case nil:
 		case outcome:
-			result.Verdict, result.Detail = end.verdict, end.detail
+			result.Verdict, result.Detail = end.verdict, s.secrets.Text(end.detail, redact.Most)
 			if rule.Open && end.verdict == Differs {
 				result.Verdict = NotTried // where the document leaves it open, no behavior is wrong
 			}

@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/webdelivery/webdelivery-go/internal/redact"
 )
 
 // Target names the service to check, and what the suite may change there. It changes nothing that is not named.
@@ -57,6 +59,7 @@ type Service struct {
 	requests   int
 	unanswered int // requests in a row
 	tasksFound bool
+	secrets    *redact.Finder // the service may repeat the credentials in any response
 
 	nextPurge time.Time // when the next purge request may be sent
 
@@ -85,7 +88,11 @@ func NewService(t Target) (*Service, error) {
 	if t.Wait == nil {
 		t.Wait = wait
 	}
-	return &Service{Target: t, base: base, client: &http.Client{
+	var secrets []redact.Secret
+	for _, u := range []User{t.User, t.Visitor} {
+		secrets = append(secrets, redact.New(u.Password), redact.New(u.encoded()))
+	}
+	return &Service{Target: t, base: base, secrets: redact.NewFinder(secrets...), client: &http.Client{
 		Transport:     t.Transport,
 		Timeout:       timeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -124,8 +131,10 @@ func nobody(*http.Request) {}
 // stranger is a user that no service has. A wrong password of an existing user might lock that user out.
 func stranger(r *http.Request) { r.SetBasicAuth("conformance-nobody", "conformance-nothing") }
 
-func (u User) basic(r *http.Request) {
-	r.Header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(u.Name+":"+u.Password)))
+func (u User) basic(r *http.Request) { r.Header.Set("Authorization", "Basic "+u.encoded()) }
+
+func (u User) encoded() string {
+	return base64.StdEncoding.EncodeToString([]byte(u.Name + ":" + u.Password))
 }
 
 func cookie(id string) as {
@@ -168,10 +177,10 @@ func (p *probe) sendTo(method, address string, body any, who as) response {
 	p.unanswered++
 	answer, err := p.client.Do(r)
 	p.need(err == nil, "%s: %v", name, err)
-	p.unanswered = 0
 	defer func() { _ = answer.Body.Close() }()
 	text, err := io.ReadAll(io.LimitReader(answer.Body, maxBody+1))
 	p.need(err == nil, "%s: %v", name, err)
+	p.unanswered = 0
 	p.need(len(text) <= maxBody, "%s: the body has more than %d bytes", name, maxBody)
 	busy := answer.StatusCode == http.StatusTooManyRequests || answer.StatusCode == http.StatusServiceUnavailable
 	p.need(!busy || strings.HasSuffix(name, purgePath), "the service was busy: %d", answer.StatusCode) // of a purge it is a rule
