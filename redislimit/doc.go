@@ -21,9 +21,9 @@
 // slot becomes free 1.05 s after the purge has arrived. If a process dies while it holds a permit, its slot becomes
 // free after 16 s. The keys contain the origin of the client's base URL and the customer, so one limiter can serve all.
 //
-// If Redis is unreachable for 3 s, acquiring a permit fails, unless [FallbackLocal] is set. go-redis logs each failed
-// connection (see its SetLogger). The round trip costs throughput: 40 processes together get 1.9 permits a second at 1 ms
-// from Redis, and 1.6 at 75 ms each way.
+// If Redis is unreachable for 3 s, or refuses a command, for example because of a missing permission, acquiring a
+// permit fails, unless [FallbackLocal] is set. go-redis logs each failed connection (see its SetLogger). The round trip
+// costs throughput: 40 processes together get 1.9 permits a second at 1 ms from Redis, and 1.6 at 75 ms each way.
 //
 // Redis may reach its memory limit, but must not evict keys (maxmemory-policy noeviction): under any other policy, a
 // full Redis drops the slots, and nothing limits the fleet. Valkey, Sentinel and Redis Cluster are supported;

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"regexp"
 	"sync/atomic"
 	"time"
 
@@ -47,9 +48,10 @@ type waiting struct {
 
 // UnavailableError means that Redis cannot be reached or refuses a command. No permit was given.
 type UnavailableError struct {
-	text  string
-	cause error
-	at    time.Time
+	text    string
+	cause   error
+	at      time.Time
+	refused bool // a retry cannot help
 }
 
 // Error returns the address of Redis and the cause.
@@ -96,9 +98,9 @@ func WithKeyPrefix(prefix string) Option {
 	}
 }
 
-// FallbackLocal lets clients purge while Redis is unreachable. Each client then sends at most one purge in the given
-// number of intervals. If that is the number of clients in the fleet, they keep the average rate together, but three
-// purges may arrive within one second. Default: no permits without Redis.
+// FallbackLocal lets clients purge while Redis is unreachable or refuses commands. Each client then sends at most one
+// purge in the given number of intervals. If that is the number of clients in the fleet, they keep the average rate
+// together, but three purges may arrive within one second. Default: no permits without Redis.
 func FallbackLocal(clients int) Option {
 	return func(s *settings) error {
 		s.clients = clients
@@ -142,7 +144,8 @@ func (l *Limiter) ForCustomer(key string) webdelivery.Limiter {
 
 // Acquire blocks until a purge may be sent, and returns a permit for it. The request must begin before the permit
 // expires after 10 s. If no permit can be had before the deadline of ctx, Acquire immediately returns an error that
-// matches context.DeadlineExceeded. If Redis does not respond for 3 s, it returns an [*UnavailableError].
+// matches context.DeadlineExceeded. If Redis does not respond for 3 s, it returns an [*UnavailableError]; if Redis
+// refuses a command for a reason that will not pass, such as a missing permission or a wrong password, at once.
 func (l *Limiter) Acquire(ctx context.Context) (webdelivery.Permit, error) {
 	none := webdelivery.Permit{}
 	if err := check(l.keys != nil, "Limiter", "has no customer; pass it to webdelivery.WithPurgeLimiter, or call ForCustomer"); err != nil {
@@ -172,7 +175,7 @@ func (l *Limiter) Acquire(ctx context.Context) (webdelivery.Permit, error) {
 			a.wait += punctual + delay(time.Since(began)) - time.Since(sent)
 		case l.clients > 0:
 			return none, l.sleep(ctx, answer{wait: time.Duration(l.clients) * l.interval})
-		case time.Since(heard) >= answerWithin:
+		case a.down.refused || time.Since(heard) >= answerWithin:
 			l.failed = a.down
 			return none, a.down
 		}
@@ -242,8 +245,12 @@ func (l *Limiter) unavailable(cause error) *UnavailableError {
 	}
 	_, replied := errors.AsType[redis.Error](cause)
 	what := map[bool]string{true: "refuses a command", false: "is unreachable"}[replied]
-	return &UnavailableError{fmt.Sprintf("redislimit: Redis at %v %s: %v", addr, what, cause), cause, time.Now()}
+	text := fmt.Sprintf("redislimit: Redis at %v %s: %v", addr, what, cause)
+	return &UnavailableError{text, cause, time.Now(), replied && refusal.MatchString(cause.Error())}
 }
+
+// refusal matches replies that a retry does not change. Others, such as LOADING or READONLY, pass.
+var refusal = regexp.MustCompile(`^(ERR )?(NOPERM|NOAUTH|WRONGPASS|WRONGTYPE|unknown|Invalid command) `)
 
 // answer is the result of asking Redis for a slot. The zero value means that the context has ended.
 type answer struct {
@@ -305,7 +312,8 @@ func (l *Limiter) end(ctx context.Context, token string, arrived time.Time) {
 		if !arrived.IsZero() {
 			life = max(0, l.hold()+time.Until(arrived))
 		}
-		if endScript.Run(within, l.rdb, l.keys, token, life.Milliseconds()).Err() == nil {
+		err := endScript.Run(within, l.rdb, l.keys, token, life.Milliseconds()).Err()
+		if err == nil || l.unavailable(err).refused {
 			return
 		}
 		time.Sleep(askAgain)
@@ -336,11 +344,20 @@ func (l *Limiter) Pause(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
+// permitted begins each script. It refuses a user that lacks any permission: one that could take slots and not free them
+// would slow down all processes. The errors of redis.call do not name the command in Redis 7.0.
+const permitted = `#!lua flags=allow-oom
+for _, command in ipairs({'get', 'set', 'pttl', 'pexpire'}) do
+  if not redis.acl_check_cmd(command, KEYS[1], '1') then
+    return redis.error_reply("NOPERM this user has no permissions to run the '" .. command .. "' command")
+  end
+end`
+
 // takeScript takes a free slot for a token. KEYS are the two slots and the turn. ARGV are the token and, in ms, the
 // lifetimes of a taken slot and of the turn, and the longest pause. It returns whether it took a slot, and in how many
 // ms a slot becomes free and the turn ends. One permit per turn spaces the slots evenly: otherwise two purges would
 // leave together, and none in the following second.
-var takeScript = redis.NewScript(`#!lua flags=allow-oom
+var takeScript = redis.NewScript(permitted + `
 local function left(key, longest, instead)
   local ms = redis.call('PTTL', key)
   if ms ~= -1 and ms <= longest + 1000 then return math.max(ms, 0) end
@@ -355,13 +372,13 @@ redis.call('SET', KEYS[3], '', 'PX', ARGV[3])
 return {1, 0, 0}`)
 
 // endScript makes the slots of a token expire in ARGV[2] ms; 0 frees them at once.
-var endScript = redis.NewScript(`#!lua flags=allow-oom
+var endScript = redis.NewScript(permitted + `
 for i = 1, 2 do
   if redis.call('GET', KEYS[i]) == ARGV[1] then redis.call('PEXPIRE', KEYS[i], ARGV[2]) end
 end
 return 0`)
 
 // pauseScript makes the turn last for ARGV[1] ms, unless it already lasts longer.
-var pauseScript = redis.NewScript(`#!lua flags=allow-oom
+var pauseScript = redis.NewScript(permitted + `
 if redis.call('PTTL', KEYS[3]) < tonumber(ARGV[1]) then redis.call('SET', KEYS[3], '', 'PX', ARGV[1]) end
 return 0`)

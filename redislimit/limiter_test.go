@@ -2,6 +2,7 @@ package redislimit_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -46,8 +47,6 @@ func TestWhyThereIsNoPermit(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
 		slow := redistest.NewProxy(w.T, w.redis.Addr, time.Minute)
-		poor := options(w.redis.Addr)
-		poor.Password = "wrong"
 		gone := nobody(w.T)
 		for _, tt := range []struct {
 			name  string
@@ -56,7 +55,6 @@ func TestWhyThereIsNoPermit(t *testing.T) {
 		}{
 			{"gone", options(gone), "Redis at " + gone + " is unreachable: dial tcp"},
 			{"hung", options(slow.Addr), "Redis at " + slow.Addr + " is unreachable: no answer for "},
-			{"wrong password", poor, "Redis at " + w.redis.Addr + " refuses a command: WRONGPASS"},
 			{"paused", options(w.redis.Addr), "the next permit comes in "},
 		} {
 			w.Run(tt.name, func(t *testing.T) {
@@ -109,6 +107,80 @@ func TestRedisIsDown(t *testing.T) {
 		}
 		require.NoError(w, limiter.Waiting())
 		require.ErrorAs(w, limiter.Pause(w.Context(), time.Second), new(*redislimit.UnavailableError))
+	})
+}
+
+// refusing is an error of a Redis that refuses a command, from a call that ends long before 3 s are over.
+func refusing(t *testing.T, call func(context.Context) error, why string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	began := time.Now()
+	err := call(ctx)
+	require.ErrorAs(t, err, new(*redislimit.UnavailableError))
+	require.ErrorContains(t, err, why)
+	assert.Less(t, time.Since(began), 3*time.Second)
+}
+
+// A Redis that refuses a command is not asked again: a user that lacks any one permission learns which, a password is
+// wrong, a key is of another type. Such a process takes no slot from the others.
+func TestRedisRefuses(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		good := forAcme(w.limiter(options(w.redis.Addr)))
+		require.NoError(w, good.Wait(w.Context()))
+		for _, right := range redistest.Rights(w.T) {
+			name, isCommand := strings.CutPrefix(right, "+")
+			if !isCommand {
+				name = "keys"
+			}
+			poor := options(w.redis.Addr)
+			poor.Username = "without-" + name
+			require.NoError(w, w.admin.ScriptFlush(w.Context()).Err()) // so that EVAL is needed, too
+			args := []any{"ACL", "SETUSER", poor.Username, "on", ">" + password}
+			for _, r := range redistest.Rights(w.T) {
+				if r != right {
+					args = append(args, r)
+				}
+			}
+			require.NoError(w, w.admin.Do(w.Context(), args...).Err())
+			limiter := forAcme(w.limiter(poor))
+			if name == "hello" || name == "ping" { // go-redis does without
+				require.NoError(w, limiter.Wait(w.Context()), right)
+				continue
+			}
+			require.Eventually(w, func() bool { return w.slots() == 0 }, patience, time.Millisecond)
+			for range 2 {
+				refusing(w.T, limiter.Wait, "NOPERM")
+				refusing(w.T, limiter.Wait, name)
+			}
+			refusing(w.T, func(ctx context.Context) error { return limiter.Pause(ctx, time.Second) }, "NOPERM")
+			assert.Zero(w, w.slots(), right)
+		}
+
+		poor := options(w.redis.Addr)
+		poor.Password = "wrong"
+		limiter := w.limiter(poor)
+		refusing(w.T, forAcme(limiter).Wait, "Redis at "+w.redis.Addr+" refuses a command: WRONGPASS")
+		client, err := newClient(w.service.URL, limiter)
+		require.NoError(w, err)
+		refusing(w.T, func(ctx context.Context) error { return submit(ctx, client) }, "WRONGPASS")
+		queue, err := client.Purge.NewQueue(webdelivery.QueueOptions{})
+		require.NoError(w, err)
+		refusing(w.T, func(ctx context.Context) error {
+			_, err := queue.Purge(ctx, webdelivery.Exact("https://www.example.com/"))
+			assert.Equal(w, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
+			return err
+		}, "WRONGPASS")
+
+		require.Eventually(w, func() bool { return w.slots() == 0 }, patience, time.Millisecond)
+		require.NoError(w, w.admin.RPush(w.Context(), keys+"1", "x").Err())
+		require.NoError(w, w.admin.Expire(w.Context(), keys+"1", time.Hour).Err())
+		permit, err := good.Acquire(w.Context()) // in the other slot
+		require.NoError(w, err)
+		began := time.Now()
+		permit.Done(w.Context(), time.Now()) // GET is refused
+		assert.Less(w, time.Since(began), 3*time.Second)
 	})
 }
 
