@@ -243,10 +243,10 @@ func (l *Limiter) unavailable(cause error) *UnavailableError {
 	if errors.Is(cause, context.DeadlineExceeded) || errors.Is(cause, context.Canceled) {
 		cause = errors.New(cause.Error()) // it is about the attempt's context, not the caller's
 	}
-	_, replied := errors.AsType[redis.Error](cause)
+	reply, replied := errors.AsType[redis.Error](cause)
 	what := map[bool]string{true: "refuses a command", false: "is unreachable"}[replied]
 	text := fmt.Sprintf("redislimit: Redis at %v %s: %v", addr, what, cause)
-	return &UnavailableError{text, cause, time.Now(), replied && refusal.MatchString(cause.Error())}
+	return &UnavailableError{text, cause, time.Now(), replied && refusal.MatchString(reply.Error())}
 }
 
 // refusal matches replies that a retry does not change. Others, such as LOADING or READONLY, pass.

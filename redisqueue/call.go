@@ -49,7 +49,7 @@ func (q *Queue) carry(ctx context.Context, c *call, payload string) {
 		found, err := q.rdb.XRangeN(ctx, q.calls, id, id, 1).Result()
 		if doubts++; len(found) > 0 {
 			doubts = 0
-		} else if err != nil && doubts == 2 {
+		} else if err != nil && doubts == 2 || refused(err) {
 			q.end(c.number, result{err: failed(c.uris, redisError(err), webdelivery.OutcomeUnknown)}, true)
 			return
 		}
@@ -71,19 +71,19 @@ func (q *Queue) put(ctx context.Context, reply string, uris []webdelivery.PurgeU
 	for began := time.Now(); ; {
 		pipe := q.rdb.Pipeline()
 		if id, ok := strings.CutPrefix(reply, "/"); ok { // an Enqueue call
-			pipe.Set(ctx, q.resultOf(id), "", q.options.Keep)
+			pipe.Set(ctx, q.resultOf(id), "", longest)
 		}
 		add, length := pipe.XAdd(ctx, (&entry{reply: reply, payload: payload}).in(q.calls)), pipe.XLen(ctx, q.calls)
-		if _, err = pipe.Exec(ctx); err == nil {
+		pipe.PExpire(ctx, q.calls, q.options.Keep)
+		if err = exec(ctx, pipe); err == nil {
 			q.length.Store(length.Val())
 			return add.Val(), nil
 		}
 		if ctx.Err() == nil { // otherwise the error says less than the one before
-			q.note(redisError(err))
+			q.note(err)
 		}
-		forbidden := strings.HasPrefix(err.Error(), "NOPERM") || strings.HasPrefix(err.Error(), "NOAUTH") || strings.HasPrefix(err.Error(), "WRONG")
-		if sleep(ctx, again); forbidden || time.Since(began) > q.options.Lease || ctx.Err() != nil {
-			return "", failed(uris, errors.Join(ctx.Err(), redisError(err)), webdelivery.OutcomeUnknown)
+		if sleep(ctx, again); refused(err) || time.Since(began) > q.options.Lease || ctx.Err() != nil {
+			return "", failed(uris, errors.Join(ctx.Err(), err), webdelivery.OutcomeUnknown)
 		}
 	}
 }
@@ -141,10 +141,6 @@ func (q *Queue) receive() {
 	for q.ctx.Err() == nil {
 		ctx, cancel := context.WithTimeout(q.ctx, readFor+forAWord)
 		streams, err := q.rdb.XRead(ctx, &redis.XReadArgs{Streams: []string{results, "0"}, Count: atOnce, Block: readFor}).Result()
-		if err != nil && !errors.Is(err, redis.Nil) && q.ctx.Err() == nil {
-			q.note(redisError(err))
-			sleep(ctx, 2*again)
-		}
 		var ids []string
 		for _, s := range streams {
 			for _, m := range s.Messages {
@@ -154,7 +150,11 @@ func (q *Queue) receive() {
 			}
 		}
 		if len(ids) > 0 {
-			q.rdb.XDel(ctx, results, ids...)
+			err = q.rdb.XDel(ctx, results, ids...).Err()
+		}
+		if err = redisError(err); err != nil && q.ctx.Err() == nil {
+			q.note(err)
+			sleep(ctx, 2*again)
 		}
 		cancel()
 	}

@@ -1,11 +1,15 @@
 package redisqueue
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/webdelivery/webdelivery-go"
 )
@@ -48,8 +52,35 @@ func failed(uris []webdelivery.PurgeURI, cause error, outcome webdelivery.Outcom
 	return &webdelivery.QueueError{URIs: slices.Clone(uris), Err: cause, Outcome: outcome}
 }
 
-// redisError does not wrap err, which may be a context error although the caller's context has not ended.
-func redisError(err error) error { return fmt.Errorf("%w: %v", ErrRedis, err) } //nolint:errorlint // see above
+// redisError wraps only replies of Redis: others may be context errors although the caller's context has not ended.
+func redisError(err error) error {
+	if err == nil || errors.Is(err, redis.Nil) {
+		return nil
+	}
+	if _, reply := errors.AsType[redis.Error](err); !reply {
+		err = errors.New(err.Error())
+	}
+	return fmt.Errorf("%w: %w", ErrRedis, err)
+}
+
+// exec sends a pipeline, and returns the error of a command that Redis refuses, or else the first.
+func exec(ctx context.Context, pipe redis.Pipeliner) error {
+	commands, err := pipe.Exec(ctx)
+	for _, c := range commands {
+		if refused(c.Err()) {
+			err = fmt.Errorf("%s: %w", c.Name(), c.Err())
+		}
+	}
+	return redisError(err)
+}
+
+var refusal = regexp.MustCompile(`^(ERR )?(NOPERM|NOAUTH|WRONGPASS|WRONGTYPE|unknown) `)
+
+// refused reports whether Redis refuses a command for a reason that does not pass, unlike LOADING, READONLY or OOM.
+func refused(err error) bool {
+	reply, ok := errors.AsType[redis.Error](err)
+	return ok && refusal.MatchString(reply.Error())
+}
 
 // result is what Purge returns for a call.
 type result struct {

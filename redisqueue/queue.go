@@ -29,6 +29,8 @@ const (
 	turnFor   = 2 * time.Second        // after which another process may also request a permit
 	mostTries = 3                      // how many processes may fail to purge a call
 	finishFor = time.Minute            // how long a process tries to store results
+	restFor   = 3 * time.Second        // how long a process to which Redis refuses a command takes no calls
+	longest   = 30 * 24 * time.Hour    // how long the result of a queued call is known to be missing; then, Options.Keep
 )
 
 // Queue combines the purges of all processes of a fleet into few requests. Create it with [New], and close it when
@@ -41,6 +43,7 @@ type Queue struct {
 	calls   string                  // key of the stream of calls
 	process string                  // random name of this process, part of the key of its results
 	length  atomic.Int64            // of the stream, when a call was last added
+	ahead   atomic.Int64            // how far the clock of Redis is ahead of this process's, in ms
 	limiter webdelivery.Limiter     // the client's
 
 	ctx    context.Context //nolint:containedctx // ends when the first Close finishes waiting
@@ -137,15 +140,17 @@ func (q *Queue) Enqueue(ctx context.Context, uris ...webdelivery.PurgeURI) (id s
 // It does not wait: it returns [ErrPending] if there is no result yet, [ErrUnknownID] if Redis does not know the ID,
 // and an error that matches [ErrRedis] if Redis does not work.
 func (q *Queue) Result(ctx context.Context, id string) (*webdelivery.PurgeReceipt, error) {
-	switch text, err := q.rdb.Get(ctx, q.resultOf(id)).Result(); {
-	case errors.Is(err, redis.Nil):
-		return nil, ErrUnknownID
+	pipe := q.rdb.Pipeline() // a call leaves the stream after its result was stored
+	queued, text, life := pipe.XLen(ctx, q.calls), pipe.Get(ctx, q.resultOf(id)), pipe.PTTL(ctx, q.resultOf(id))
+	switch err := exec(ctx, pipe); {
 	case err != nil:
-		return nil, errors.Join(ctx.Err(), redisError(err))
-	case text == "":
+		return nil, errors.Join(ctx.Err(), err)
+	case text.Err() != nil, text.Val() == "" && queued.Val() == 0 && life.Val() < longest-q.options.Keep:
+		return nil, ErrUnknownID
+	case text.Val() == "":
 		return nil, ErrPending
 	default:
-		_, r := decode(text)
+		_, r := decode(text.Val())
 		return r.receipt, r.err
 	}
 }
@@ -168,14 +173,12 @@ func (q *Queue) payload(uris []webdelivery.PurgeURI) (string, error) {
 func (q *Queue) Stats(ctx context.Context) (webdelivery.QueueStats, error) {
 	pipe := q.rdb.Pipeline()
 	pending, first := pipe.XLen(ctx, q.calls), pipe.XRangeN(ctx, q.calls, "-", "+", 1)
-	if _, err := pipe.Exec(ctx); err != nil {
-		return webdelivery.QueueStats{}, errors.Join(ctx.Err(), redisError(err))
+	if err := exec(ctx, pipe); err != nil {
+		return webdelivery.QueueStats{}, errors.Join(ctx.Err(), err)
 	}
 	s := webdelivery.QueueStats{Pending: int(pending.Val())}
 	for _, m := range first.Val() {
-		var ms int64
-		_, _ = fmt.Sscanf(m.ID, "%d-", &ms)
-		s.OldestAge = max(0, time.Since(time.UnixMilli(ms)))
+		s.OldestAge = max(0, q.age(m.ID))
 	}
 	return s, nil
 }
@@ -201,11 +204,28 @@ func (q *Queue) Close(ctx context.Context) (err error) {
 	return err
 }
 
-// note records why callers are waiting.
-func (q *Queue) note(trouble error) {
+// age returns the time since an entry was added, by the clock of Redis.
+func (q *Queue) age(id string) time.Duration {
+	var ms int64
+	_, _ = fmt.Sscanf(id, "%d-", &ms)
+	return time.Since(time.UnixMilli(ms - q.ahead.Load()))
+}
+
+// note records why callers are waiting. It reports whether Redis refuses a command, so that waiting does not help: then
+// this process's calls have ended, and it takes none for a while, so that others have the permits.
+func (q *Queue) note(trouble error) (ended bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.trouble = trouble
+	if ended = refused(trouble); ended && !errors.Is(trouble, ErrRedis) { // it is the limiter's
+		trouble = fmt.Errorf("%w: %w", ErrRedis, trouble)
+	}
+	if q.trouble = trouble; ended {
+		q.rest = time.Now().Add(restFor)
+		for _, c := range q.waiting {
+			q.endLocked(c.number, result{err: failed(c.uris, trouble, webdelivery.OutcomeUnknown)}, true)
+		}
+	}
+	return ended
 }
 
 // wake makes this process look for something to send.

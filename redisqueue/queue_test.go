@@ -235,6 +235,40 @@ func TestEnqueue(t *testing.T) {
 	})
 }
 
+// What a job leaves that only enqueues expires after Keep. The result of its call is known to be pending for as long as
+// the call is queued, even if that is longer than Keep.
+func TestAJobThatOnlyEnqueues(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		w.pause(time.Hour)
+		const keep = 2 * time.Minute
+		q := w.process(func(o *redisqueue.Options) { o.Keep, o.Lease = keep, 20*time.Second }) // the first renewal is far
+		id, err := q.Enqueue(w.soon(), object(1))
+		require.NoError(w, err)
+		require.NoError(w, q.Close(w.soon()))
+		key := w.stream()
+		life := w.admin().PTTL(w.Context(), key).Val()
+		assert.Positive(w, life)
+		assert.LessOrEqual(w, life, keep)
+
+		result := strings.TrimSuffix(key, "calls") + "result:" + id
+		age := func(d time.Duration) { // as if d had passed since Enqueue
+			require.NoError(w, w.admin().PExpire(w.Context(), result, w.admin().PTTL(w.Context(), result).Val()-d).Err())
+		}
+		age(keep - 10*time.Second)
+		require.NoError(w, w.admin().XTrimMaxLen(w.Context(), key, 0).Err())
+		_, err = q.Result(w.soon(), id)
+		require.ErrorIs(w, err, redisqueue.ErrPending, "its result may be stored as soon as Redis has room")
+		require.NoError(w, w.admin().XAdd(w.Context(), &redis.XAddArgs{Stream: key, Values: []string{"r", "/" + id}}).Err())
+		age(keep)
+		_, err = q.Result(w.soon(), id)
+		require.ErrorIs(w, err, redisqueue.ErrPending)
+		require.NoError(w, w.admin().Del(w.Context(), key).Err())
+		_, err = q.Result(w.soon(), id)
+		require.ErrorIs(w, err, redisqueue.ErrUnknownID)
+	})
+}
+
 // result waits for the result of a call of Enqueue.
 func (w *world) result(q *redisqueue.Queue, id string) (receipt *webdelivery.PurgeReceipt, err error) {
 	w.until("the purge has ended", func() bool {

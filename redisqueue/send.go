@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	mathrand "math/rand/v2"
-	"strings"
 	"sync"
 	"time"
 
@@ -40,8 +39,8 @@ func (q *Queue) turn() bool {
 		}
 		pipe := q.rdb.Pipeline()
 		mine, life := pipe.SetNX(q.ctx, q.keys+"turn", q.process, turnFor), pipe.PTTL(q.ctx, q.keys+"turn")
-		if _, err := pipe.Exec(q.ctx); err != nil || mine.Val() { // a full Redis refuses the key: permits alone must do
-			return q.ctx.Err() == nil
+		if err := exec(q.ctx, pipe); err != nil || mine.Val() { // a full Redis refuses the key: permits alone must do
+			return !q.note(err) && q.ctx.Err() == nil
 		}
 		sleep(q.ctx, min(max(0, life.Val()), spacing/3)+time.Duration(mathrand.Int64N(int64(again/5)))) //nolint:gosec // it spreads processes
 	}
@@ -49,7 +48,8 @@ func (q *Queue) turn() bool {
 }
 
 // ready reports whether there is an entry that no process has read, or whose process has been silent for a lease. It
-// also renews the lifetime of the stream. If Redis does not respond, ready returns false, and tend tries again.
+// also renews the lifetime of the stream and reads the clock of Redis. If Redis does not respond, or would refuse a
+// command that ends a taken call, which keeps others waiting, ready returns false, and tend tries again.
 func (q *Queue) ready() bool {
 	pipe := q.rdb.Pipeline()
 	all, taken := pipe.XLen(q.ctx, q.calls), pipe.XPending(q.ctx, q.calls, group)
@@ -57,13 +57,21 @@ func (q *Queue) ready() bool {
 		Stream: q.calls, Group: group, Idle: q.options.Lease, Start: "-", End: "+", Count: 1,
 	})
 	pipe.PExpire(q.ctx, q.calls, q.options.Keep)
-	_, err := pipe.Exec(q.ctx)
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if err != nil && !isNoGroup(err) {
-		q.trouble = redisError(err)
+	clock := pipe.XAdd(q.ctx, &redis.XAddArgs{Stream: q.keys + "clock", MaxLen: 1, Values: []string{"", ""}})
+	pipe.PExpire(q.ctx, q.keys+"clock", time.Millisecond)
+	pipe.XClaimJustID(q.ctx, &redis.XClaimArgs{Stream: q.calls, Group: group, Consumer: group, Messages: []string{"0-1"}}) // none has this ID
+	pipe.XAck(q.ctx, q.calls, group, "0-1")
+	pipe.XDel(q.ctx, q.calls, "0-1")
+	pipe.PTTL(q.ctx, q.calls) // turn would hold up others
+	if err := exec(q.ctx, pipe); err != nil && !isNoGroup(err) && !redis.IsOOMError(err) {
+		q.note(err)
 		return false
 	}
+	if clock.Err() == nil {
+		q.ahead.Add(-q.age(clock.Val()).Milliseconds())
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	if errors.Is(q.trouble, ErrRedis) {
 		q.trouble = nil
 	}
@@ -74,7 +82,7 @@ func (q *Queue) ready() bool {
 	return unread > 0 || len(silent.Val()) > 0 || len(q.backlog) > 0
 }
 
-func isNoGroup(err error) bool { return err != nil && strings.HasPrefix(err.Error(), "NOGROUP") }
+func isNoGroup(err error) bool { return redis.HasErrorPrefix(err, "NOGROUP") }
 
 // request waits for a permit, and sends what is queued by then. It returns once the entries are taken from Redis.
 func (q *Queue) request() {

@@ -83,11 +83,10 @@ func (q *Queue) store(some []decided) {
 		q.write(ctx, pipe, some)
 		pipe.XAck(ctx, q.calls, group, ids...)
 		pipe.XDel(ctx, q.calls, ids...)
-		_, err := pipe.Exec(ctx)
-		if err == nil || q.ctx.Err() != nil {
+		err := exec(ctx, pipe)
+		if err == nil || q.ctx.Err() != nil || q.note(err) {
 			break
 		}
-		q.note(redisError(err))
 		sleep(q.ctx, pause)
 	}
 	q.mu.Lock()
@@ -99,20 +98,21 @@ func (q *Queue) store(some []decided) {
 
 // write adds results for other processes to a pipeline. It adds entries that another process is to try as new ones.
 func (q *Queue) write(ctx context.Context, pipe redis.Pipeliner, some []decided) {
-	streams := map[string]bool{}
+	lives := map[string]time.Duration{} // of streams
 	for _, d := range some {
 		switch process, number, _ := strings.Cut(d.reply, "/"); {
 		case d.result == (result{}):
 			pipe.XAdd(ctx, d.in(q.calls))
+			lives[q.calls] = q.options.Keep
 		case process == "":
 			pipe.Set(ctx, q.resultOf(number), d.result.encode(""), q.options.Keep)
 		case process != q.process:
 			stream := q.resultsOf(process)
 			pipe.XAdd(ctx, &redis.XAddArgs{Stream: stream, Values: []string{"r", d.result.encode(number)}})
-			streams[stream] = true
+			lives[stream] = time.Minute + 3*q.options.Lease
 		}
 	}
-	for stream := range streams {
-		pipe.PExpire(ctx, stream, time.Minute+3*q.options.Lease)
+	for stream, life := range lives {
+		pipe.PExpire(ctx, stream, life)
 	}
 }

@@ -1,6 +1,7 @@
 package redisqueue
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,7 +9,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -17,21 +17,47 @@ import (
 
 // entry is a call in the stream.
 type entry struct {
-	id, reply, payload string // the stream's ID; process/number for Purge or /id for Enqueue; the URIs in JSON
-	tries              int    // how many processes could not purge it
-	uris               []webdelivery.PurgeURI
+	id, reply, payload string                 // the stream's ID; process/number for Purge or /id for Enqueue; the URIs in JSON
+	first              string                 // the ID when it was first added, which tells its age; "" if it is new
+	tries              int                    // how many processes could not purge it
+	uris               []webdelivery.PurgeURI // nil if it is unreadable
 }
 
 func (e *entry) in(stream string) *redis.XAddArgs {
-	return &redis.XAddArgs{Stream: stream, Values: []string{"r", e.reply, "u", e.payload, "t", strconv.Itoa(e.tries)}}
+	return &redis.XAddArgs{Stream: stream, Values: []string{"r", e.reply, "u", e.payload, "t", strconv.Itoa(e.tries), "a", e.first}}
 }
 
-// read fills an entry from the stream, and reports whether it is valid.
-func (e *entry) read(m redis.XMessage, action webdelivery.PurgeAction) bool {
+// read reads an entry from the stream.
+func (q *Queue) read(m redis.XMessage) (e entry) {
 	tries, _ := m.Values["t"].(string)
+	first, _ := m.Values["a"].(string) // older releases do not write it
 	e.tries, _ = strconv.Atoi(tries)
-	e.id, e.reply, e.payload = m.ID, fmt.Sprint(m.Values["r"]), fmt.Sprint(m.Values["u"])
-	return json.Unmarshal([]byte(e.payload), &e.uris) == nil && webdelivery.PurgeRequest{Action: action, URIs: e.uris}.Validate() == nil
+	e.id, e.reply, e.payload, e.first = m.ID, fmt.Sprint(m.Values["r"]), fmt.Sprint(m.Values["u"]), cmp.Or(first, m.ID)
+	if json.Unmarshal([]byte(e.payload), &e.uris) != nil || (webdelivery.PurgeRequest{Action: q.options.Action, URIs: e.uris}).Validate() != nil {
+		e.uris = nil
+	}
+	return e
+}
+
+// sift returns the entries that may be sent, and ends the others. Their outcome is unknown even if no process has read
+// them: Redis may have been restored to a time before they were sent.
+func (q *Queue) sift(found []entry) (good []entry) {
+	var bad []decided
+	for _, e := range found {
+		why := errors.New("redisqueue: unreadable call in Redis")
+		if e.uris != nil {
+			why = fmt.Errorf("redisqueue: not sent any more after waiting for longer than Options.Keep, %v; purge again", q.options.Keep)
+		}
+		if e.uris != nil && q.age(e.first) <= q.options.Keep {
+			good = append(good, e)
+		} else {
+			bad = append(bad, decided{e, result{err: failed(e.uris, why, webdelivery.OutcomeUnknown)}})
+		}
+	}
+	if len(bad) > 0 {
+		q.all.Go(func() { q.store(bad) })
+	}
+	return good
 }
 
 // take returns the entries for a request that has its permit.
@@ -40,6 +66,7 @@ func (q *Queue) take() (taken []entry, err error) {
 	q.trouble = nil
 	found := q.backlog
 	q.mu.Unlock()
+	found = q.sift(found)
 	within, cancel := context.WithTimeout(q.ctx, 2*forAWord)
 	defer cancel()
 	fit := q.fit(found)
@@ -48,7 +75,7 @@ func (q *Queue) take() (taken []entry, err error) {
 		if more, err = q.fetch(within, count); len(more) == 0 {
 			break
 		}
-		found = append(found, more...)
+		found = append(found, q.sift(more)...)
 		fit = q.fit(found)
 	}
 	q.mu.Lock()
@@ -81,16 +108,12 @@ func (q *Queue) fetch(ctx context.Context, count int) (found []entry, err error)
 	unread := pipe.XReadGroup(ctx, &redis.XReadGroupArgs{
 		Group: group, Consumer: group, Streams: []string{q.calls, ">"}, Count: int64(count), Block: -1, // 0 would block forever
 	})
-	_, err = pipe.Exec(ctx)
-	if isNoGroup(err) { // the queue is new, or Redis has lost its data
-		if err = q.rdb.XGroupCreateMkStream(ctx, q.calls, group, "0").Err(); err == nil || strings.HasPrefix(err.Error(), "BUSYGROUP") {
+	if err = exec(ctx, pipe); isNoGroup(err) { // the queue is new, or Redis has lost its data
+		if err = redisError(q.rdb.XGroupCreate(ctx, q.calls, group, "0").Err()); err == nil || redis.HasErrorPrefix(err, "BUSYGROUP") {
 			return q.fetch(ctx, count)
 		}
 	}
-	if err != nil && !errors.Is(err, redis.Nil) {
-		return nil, redisError(err)
-	}
-	messages, _ := silent.Val()
+	messages, _ := silent.Val() // also if the other command failed
 	for _, s := range unread.Val() {
 		messages = append(messages, s.Messages...)
 	}
@@ -101,15 +124,9 @@ func (q *Queue) fetch(ctx context.Context, count int) (found []entry, err error)
 			continue // this process was silent for a lease, and has claimed its own entry
 		}
 		q.held[m.ID] = struct{}{}
-		var e entry
-		if e.read(m, q.options.Action) {
-			found = append(found, e)
-			continue
-		}
-		unreadable := failed(nil, errors.New("redisqueue: unreadable call in Redis"), webdelivery.OutcomeUnknown)
-		q.all.Go(func() { q.store([]decided{{e, result{err: unreadable}}}) }) //nolint:contextcheck // an outcome is stored in any case
+		found = append(found, q.read(m))
 	}
-	return found, nil
+	return found, err
 }
 
 // tend renews the claim on what this process has taken, and looks for calls that no process sends.
