@@ -21,7 +21,7 @@ func parse(ctx context.Context, args []string, s program.Streams) (j *job, err e
 	prefix := flags.Bool("prefix", false, "purge everything that begins with a URI, over http and https")
 	both := flags.Bool("both", false, "purge each URI over http and https; URIs then need no protocol")
 	expire := flags.Bool("expire", false, "expire instead of purge: caches may serve stale content while the origin is down")
-	flags.StringVar(&j.redis, "redis", "", "`URL` of the Redis or Valkey whose queue many processes share, such as redis://redis.example.com:6379")
+	flags.StringVar(&j.redis, "redis", "", "`URL` of the Redis or Valkey whose queue many processes share, such as redis://redis.example.com:6379; default: REDIS_URL of the environment")
 	flags.BoolVar(&j.wait, "wait", false, "wait until the transactions have ended (off by default)")
 	flags.Var(&j.timeout, "timeout", "with -wait or -resume: longest `duration` to wait, such as 30s or 1h; 0 is no limit")
 	flags.BoolVar(&j.json, "json", false, "print one JSON document instead of lines")

@@ -10,8 +10,8 @@
 // of a pipe is killed, purge cannot tell: the last line may be incomplete, and with -prefix it then purges more.
 //
 // With -base, the lines are paths of files, as git prints them, and are escaped for a URL. An index.html also purges
-// its directory. With -redis, all processes with the same Redis share one queue: the one that gets the next permit
-// sends the URIs of all of them.
+// its directory. With -redis or REDIS_URL, all processes with the same Redis share one queue: the one that gets the next
+// permit sends the URIs of all of them. Put a password into REDIS_URL, because arguments are not secret.
 //
 // Standard output gets one line per transaction: its id and its status. Standard error gets one line per URI that
 // failed, with the outcome: not applied, or unknown. Purging a URI again does no harm. After a failure that no URI
@@ -79,8 +79,9 @@ type job struct {
 	lines      *program.Input // nil with -resume
 	action     webdelivery.PurgeAction
 	match      func(line string) ([]webdelivery.PurgeURI, error)
-	redis      string                // URL of -redis
-	rdb        redis.UniversalClient // nil without -redis
+	redis      string                // URL of Redis, after connect its address; "" without one
+	redisFrom  string                // where it is set
+	rdb        redis.UniversalClient // nil without Redis
 	wait, json bool
 	timeout    program.Duration // of the wait; 0 is no limit
 

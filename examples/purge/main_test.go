@@ -253,9 +253,10 @@ func TestPollsThatFail(t *testing.T) {
 }
 
 // The program works over a real connection, with the settings of the environment.
-func TestRun(t *testing.T) { //nolint:paralleltest // the environment is the process's
+func TestRun(t *testing.T) {
 	srv := webdeliverytest.NewServer(t, webdeliverytest.WithPurgeDuration(0))
 	programtest.UseService(t, srv)
+	t.Setenv("REDIS_URL", "")
 	got := finish(func(s program.Streams) error {
 		return run(t.Context(), []string{"-wait", "https://www.example.com/a"}, s)
 	})

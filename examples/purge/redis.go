@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
@@ -14,16 +15,24 @@ import (
 	"github.com/webdelivery/webdelivery-go/redisqueue"
 )
 
-// connect connects to the Redis of -redis, and returns the option of a client that shares its limit. The process ends
-// with the connection.
+// fromEnv is the variable that holds the URL of Redis if -redis is not set. Other users of the machine can read the
+// arguments of a process, and a password in them.
+const fromEnv = "REDIS_URL"
+
+// connect connects to the Redis of -redis or REDIS_URL, and returns the option of a client that shares its limit. The
+// process ends with the connection.
 func (j *job) connect(ctx context.Context) ([]webdelivery.Option, error) {
+	j.redisFrom = "-redis"
+	if j.redis == "" && j.lines != nil {
+		j.redis, j.redisFrom = os.Getenv(fromEnv), fromEnv
+	}
 	if j.redis == "" {
 		return nil, nil
 	}
 	logging.Disable() // the program reports what fails
 	parsed, err := redis.ParseURL(j.redis)
 	if err != nil { // it may contain the password
-		return nil, program.Misused("-redis cannot be used; want a URL such as redis://redis.example.com:6379")
+		return nil, program.Misused("%s cannot be used; want a URL such as redis://redis.example.com:6379", j.redisFrom)
 	}
 	options := redislimit.ClientOptions(parsed.Addr)
 	options.Username, options.Password, options.DB, options.TLSConfig = parsed.Username, parsed.Password, parsed.DB, parsed.TLSConfig
@@ -54,5 +63,16 @@ func ofRedis(err error) bool {
 }
 
 func (j *job) noRedis(err error) error {
-	return program.Advise(fmt.Errorf("-redis: %w", err), "check that Redis or Valkey is running at "+j.redis+", or leave out -redis")
+	var advice string
+	switch _, replied := errors.AsType[redis.Error](err); {
+	case redis.IsAuthError(err):
+		advice = "check the user name and the password in " + j.redisFrom
+	case redis.IsPermissionError(err):
+		advice = "grant the user in " + j.redisFrom + " the permissions that packages redislimit and redisqueue list"
+	case replied:
+		advice = "repair the Redis or Valkey at " + j.redis + ", or purge without " + j.redisFrom
+	default:
+		advice = "check that Redis or Valkey is running at " + j.redis + ", or purge without " + j.redisFrom
+	}
+	return program.Advise(fmt.Errorf("%s: %w", j.redisFrom, err), advice)
 }

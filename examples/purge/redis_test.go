@@ -32,7 +32,7 @@ func freeAddress(t *testing.T) *net.TCPAddr {
 }
 
 // startRedis starts a redis-server that ends with the test, and returns its address.
-func startRedis(t *testing.T) string {
+func startRedis(t *testing.T, args ...string) string {
 	t.Helper()
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		if os.Getenv("REQUIRE_REDIS") == "1" {
@@ -41,7 +41,8 @@ func startRedis(t *testing.T) string {
 		t.Skip("redis-server is not on PATH")
 	}
 	address := freeAddress(t)
-	server := exec.CommandContext(t.Context(), "redis-server", "--bind", "127.0.0.1", "--save", "", "--port", strconv.Itoa(address.Port))
+	args = append([]string{"--bind", "127.0.0.1", "--save", "", "--port", strconv.Itoa(address.Port)}, args...)
+	server := exec.CommandContext(t.Context(), "redis-server", args...)
 	log, err := server.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, server.Start())
@@ -83,7 +84,7 @@ func TestRedisIsDown(t *testing.T) { //nolint:paralleltest // the environment is
 	srv := webdeliverytest.NewServer(t)
 	programtest.UseService(t, srv)
 	address := freeAddress(t).String()
-	advice := "purge: check that Redis or Valkey is running at " + address + ", or leave out -redis\n"
+	advice := "purge: check that Redis or Valkey is running at " + address + ", or purge without -redis\n"
 	got := finish(func(s program.Streams) error {
 		return run(t.Context(), []string{"-redis", "redis://:secret@" + address, "https://www.example.com/a", "https://www.example.com/b"}, s)
 	})
@@ -92,7 +93,7 @@ func TestRedisIsDown(t *testing.T) { //nolint:paralleltest // the environment is
 	assert.Empty(t, srv.Requests())
 
 	got = finish(func(s program.Streams) error {
-		j := &job{s: s, redis: address}
+		j := &job{s: s, redis: address, redisFrom: "-redis"}
 		down := fmt.Errorf("%w: no route", redisqueue.ErrRedis)
 		require.Error(t, j.fail("https://www.example.com/a", down))
 		require.Error(t, j.fail("https://www.example.com/b", down))
@@ -101,4 +102,41 @@ func TestRedisIsDown(t *testing.T) { //nolint:paralleltest // the environment is
 	})
 	const line = "purge: \"https://www.example.com/%s\": unknown\n"
 	assert.Equal(t, fmt.Sprintf(line+line, "a", "b")+"purge: -redis: redisqueue: Redis does not work: no route\n"+advice, got.err)
+}
+
+// The URL of Redis, and so its password, may come from the environment. A Redis that refuses is not one that is down.
+func TestRedisURL(t *testing.T) {
+	address := startRedis(t, "--requirepass", "secret", "--user", "poor", "on", ">poor", "~*", "+@all", "-xadd")
+	srv := webdeliverytest.NewServer(t)
+	programtest.UseService(t, srv)
+	purge := func(url string, args ...string) outcome {
+		t.Setenv("REDIS_URL", url)
+		return finish(func(s program.Streams) error { return run(t.Context(), append(args, "https://www.example.com/a"), s) })
+	}
+	got := purge("redis://:secret@" + address)
+	assert.Equal(t, program.Done, got.code, got.err)
+	got = purge("redis://:wrong@"+address, "-redis", "redis://:secret@"+address)
+	assert.Equal(t, program.Done, got.code, got.err)
+	require.Len(t, srv.Purged(), 2)
+
+	for _, tt := range []struct{ url, why, advice string }{
+		{"redis://:wrong@" + address, "WRONGPASS", "check the user name and the password in REDIS_URL"},
+		{"redis://" + address, "NOAUTH", "check the user name and the password in REDIS_URL"},
+		{"redis://poor:poor@" + address, "NOPERM", "grant the user in REDIS_URL the permissions that packages redislimit and redisqueue list"},
+	} {
+		got = purge(tt.url)
+		assert.Equal(t, program.Failed, got.code)
+		assert.Regexp(t, "(?s)purge: REDIS_URL: .*"+tt.why+".*\npurge: "+tt.advice+"\n$", got.err)
+		assert.NotContains(t, got.err, "wrong@")
+	}
+	got = purge("http://:secret@" + address)
+	assert.Equal(t, program.Misuse, got.code)
+	assert.Equal(t, "purge: REDIS_URL cannot be used; want a URL such as redis://redis.example.com:6379\n", got.err)
+	assert.Len(t, srv.Purged(), 2)
+
+	t.Setenv("REDIS_URL", "redis://"+freeAddress(t).String())
+	got = finish(func(s program.Streams) error {
+		return run(t.Context(), []string{"-resume", strconv.FormatInt(srv.Purged()[0].TransactionID, 10)}, s)
+	})
+	assert.Equal(t, program.Done, got.code, got.err)
 }
