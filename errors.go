@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -168,6 +169,14 @@ type ValidationError struct {
 // Error returns field and reason on one line.
 func (e *ValidationError) Error() string {
 	return prefix + "invalid " + e.Field + ": " + redact.Line(within(e.Reason))
+}
+
+// Index returns the index in Field, such as 3 for uris[3].uri_pattern, and whether there is one.
+func (e *ValidationError) Index() (index int, ok bool) {
+	_, after, _ := strings.Cut(e.Field, "[")
+	digits, _, ok := strings.Cut(after, "]")
+	index, err := strconv.Atoi(digits)
+	return index, ok && err == nil
 }
 
 // Is matches [ErrInvalid].

@@ -64,9 +64,9 @@ func TestSentinels(t *testing.T) {
 func TestErrorsOfManyParts(t *testing.T) {
 	t.Parallel()
 	cause := errors.New("no route")
-	uris := func(n int) (all []webdelivery.PurgeURI) {
+	failures := func(n int) (all []webdelivery.URIFailure) {
 		for i := range n {
-			all = append(all, webdelivery.Exact(fmt.Sprint("/", i)))
+			all = append(all, webdelivery.URIFailure{URI: webdelivery.Exact(fmt.Sprint("/", i)), Err: cause})
 		}
 		return all
 	}
@@ -75,16 +75,24 @@ func TestErrorsOfManyParts(t *testing.T) {
 		message string
 	}{
 		{
-			&webdelivery.QueueError{URIs: uris(1), Err: cause},
+			&webdelivery.QueueError{Failures: failures(1)},
 			"webdelivery: purge of /0: no route",
 		},
 		{
-			&webdelivery.QueueError{URIs: uris(5), Err: cause},
+			&webdelivery.QueueError{Failures: failures(5)},
 			"webdelivery: purge of /0, /1, /2, /3, /4: no route",
 		},
 		{
-			&webdelivery.QueueError{URIs: uris(7), Err: cause},
+			&webdelivery.QueueError{Failures: failures(7)},
 			"webdelivery: purge of /0, /1, /2, /3, /4 and 2 more: no route",
+		},
+		{
+			&webdelivery.QueueError{Failures: append(failures(1), webdelivery.URIFailure{URI: webdelivery.Exact("/b"), Err: webdelivery.ErrRefusedTogether})},
+			"webdelivery: purge of /0: no route; /b: refused together with others and not sent alone; purge it again",
+		},
+		{
+			&webdelivery.QueueError{},
+			"webdelivery: purge failed",
 		},
 		{
 			&webdelivery.PartialError{Accepted: []string{"DE"}, NotAccepted: []string{"AT", "CH", "FR"}, Unknown: []string{"IT", "ES"}, Err: cause},

@@ -34,7 +34,7 @@ func TestAnErrorSaysOnceWhoseItIs(t *testing.T) {
 		&webdelivery.TransactionError{Transaction: &webdelivery.Transaction{Status: "FAILED"}}, &webdelivery.TransactionError{},
 		&webdelivery.IncompleteError{Path: "/tasks", Reason: "a circle"}, &webdelivery.IncompleteError{Got: 1, Total: 2},
 		&webdelivery.ScanError{Column: "c", Err: errors.New("no")}, &webdelivery.EntriesLeftError{Left: 1},
-		&webdelivery.PartialError{Err: webdelivery.ErrBadReply}, &webdelivery.QueueError{Err: webdelivery.ErrBadReply},
+		&webdelivery.PartialError{Err: webdelivery.ErrBadReply}, queueError(webdelivery.ErrBadReply), &webdelivery.UndecidedError{}, &webdelivery.UndecidedError{RefusedAlone: 1},
 		&webdelivery.PartialError{}, &webdelivery.QueueError{}, &webdelivery.ScanError{}, &webdelivery.Error{},
 	}
 	for _, err := range inner {
@@ -42,7 +42,7 @@ func TestAnErrorSaysOnceWhoseItIs(t *testing.T) {
 		wrapped := fmt.Errorf("login: %w", err)
 		for _, cause := range []error{err, fmt.Errorf("a (%w)", err), fmt.Errorf("a, %w", err), wrapped, errors.Join(err, wrapped)} {
 			for _, outer := range []error{
-				&webdelivery.QueueError{URIs: []webdelivery.PurgeURI{webdelivery.Exact("a")}, Err: cause},
+				queueError(cause),
 				&webdelivery.PartialError{Err: cause},
 				&webdelivery.ScanError{Column: "c", Value: "1", Err: cause},
 				&webdelivery.ValidationError{Field: "request", Reason: cause.Error()},
@@ -56,7 +56,7 @@ func TestAnErrorSaysOnceWhoseItIs(t *testing.T) {
 			}
 		}
 	}
-	assert.EqualError(t, &webdelivery.QueueError{URIs: []webdelivery.PurgeURI{webdelivery.Exact("a")}, Err: webdelivery.ErrRefusedTogether},
+	assert.EqualError(t, queueError(webdelivery.ErrRefusedTogether),
 		"webdelivery: purge of a: refused together with others and not sent alone; purge it again")
 }
 
@@ -85,4 +85,9 @@ func TestNotFoundSaysWhatToCheck(t *testing.T) {
 	_, err = client.Tasks.Get(t.Context(), "task-1")
 	require.ErrorIs(t, err, webdelivery.ErrNotFound)
 	require.ErrorContains(t, err, hint)
+}
+
+// queueError is the error of a call with one URI.
+func queueError(cause error) *webdelivery.QueueError {
+	return &webdelivery.QueueError{Failures: []webdelivery.URIFailure{{URI: webdelivery.Exact("a"), Err: cause}}}
 }

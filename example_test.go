@@ -119,11 +119,11 @@ func ExampleQueueError() {
 	_, err = queue.Purge(ctx, webdelivery.Exact("https://www.example.com/a"), webdelivery.Exact("https://www.example.org/not-ours"))
 	var failed *webdelivery.QueueError
 	if errors.As(err, &failed) {
-		for _, uri := range failed.URIs {
-			fmt.Println("refused:", uri.URIPattern)
+		for _, f := range failed.Failures {
+			fmt.Println(f.URI.URIPattern, f.Outcome, errors.Is(f.Err, webdelivery.ErrBadRequest))
 		}
 	}
-	// Output: refused: https://www.example.org/not-ours
+	// Output: https://www.example.org/not-ours not applied true
 }
 
 func ExamplePurgeService_Submit() {

@@ -90,3 +90,11 @@ func refusedAs(t *testing.T, field string, err error, call string) {
 	assert.Equal(t, field, refused.Field, call)
 	assert.Equal(t, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err), call)
 }
+
+// failedURIs returns the URIs of an error.
+func failedURIs(e *webdelivery.QueueError) (uris []webdelivery.PurgeURI) {
+	for _, f := range e.Failures {
+		uris = append(uris, f.URI)
+	}
+	return uris
+}

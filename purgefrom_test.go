@@ -53,7 +53,7 @@ func TestPurgeFrom(t *testing.T) {
 		require.Len(f, results, 2)
 		for _, r := range results {
 			require.NoError(f, r.Err)
-			assert.Equal(f, f.srv.Purged()[2].TransactionID, r.Receipt.TransactionID)
+			assert.Equal(f, f.srv.Purged()[2].TransactionID, r.Receipts[0].TransactionID)
 		}
 		assert.Equal(f, 1, f.purgedURIs()[object(2)], "identical URIs are sent once")
 		assert.Len(f, f.arrivals(), 3)
@@ -70,13 +70,13 @@ func TestPurgeFromIsolatesRefusedURIs(t *testing.T) {
 		require.NoError(f, results[0].Err)
 		failed, ok := errors.AsType[*webdelivery.QueueError](results[1].Err)
 		require.True(f, ok)
-		assert.Equal(f, exacts(refused), failed.URIs)
+		assert.Equal(f, exacts(refused), failedURIs(failed))
 		assert.Equal(f, webdelivery.OutcomeNotApplied, failed.Outcome)
 		assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(results[1].Err))
 		require.ErrorIs(f, results[1].Err, webdelivery.ErrBadRequest)
-		assert.Nil(f, results[1].Receipt)
+		assert.Empty(f, results[1].Receipts)
 		assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(results[2].Err), "a part was purged")
-		assert.NotNil(f, results[2].Receipt)
+		assert.Len(f, results[2].Receipts, 1)
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -20,10 +21,16 @@ import (
 // the purge may have been sent.
 var ErrQueueClosed = batch.ErrClosed
 
-// ErrRefusedTogether means that the service refused these URIs together with others, and so many URIs of the request
-// were refused that the queue did not send these alone. The service may accept them: purge them again. It does not
-// match [ErrBadRequest].
-var ErrRefusedTogether = batch.ErrRefusedTogether
+// Sentinels for an [*UndecidedError]: the service refused a URI together with others, and the queue did not send it
+// alone. Neither matches [ErrBadRequest].
+var (
+	// ErrRefusedTogether means that the service refused so many URIs of the request that the queue stopped searching.
+	// The service may accept these: purge them again.
+	ErrRefusedTogether = errors.New("webdelivery: refused together with others and not sent alone; purge it again")
+	// ErrHostRefused means that the service refused several URIs of the same host alone and accepted none. Purging them
+	// again helps only when rights or configuration change.
+	ErrHostRefused = errors.New("webdelivery: host refused")
+)
 
 // QueueOptions are the options of a queue. A zero field means its default.
 //
@@ -39,12 +46,17 @@ type QueueOptions struct {
 	// a goroutine of their own, each with newer statistics. If several requests end during a call, the next call reports
 	// them together. Only Close waits for OnStats, until its context ends.
 	OnStats func(QueueStats)
+	// OnTransaction, if not nil, is called with the state of a transaction after each poll, if Wait is true. Calls come
+	// one at a time, and the polls wait for them.
+	OnTransaction func(Transaction)
 }
 
 // QueueStats is the state of a queue. [QueueOptions].OnStats gets it.
 type QueueStats struct {
 	Pending   int           // URIs that are not yet part of a request
+	InFlight  int           // URIs in requests that the service has neither accepted nor refused yet
 	Accepted  int           // URIs that the service accepted so far; identical ones in one request count once
+	Refused   int           // URIs that failed so far because the service refused them, alone or together with others
 	Requests  int           // requests so far
 	OldestAge time.Duration // time that the oldest pending URI has waited; 0 if none is pending
 	// Failures counts failed requests in a row: the service did not answer despite retries, or the login or permit failed.
@@ -54,40 +66,105 @@ type QueueStats struct {
 	Err      error // error of the last failure; nil if Failures is 0
 }
 
-// QueueError is a failed call of [PurgeQueue.Purge]. Its URIs are those of the call that the service refused or may not
-// have received, or whose transaction ended badly or has not ended. The other URIs of the call were purged. [OutcomeOf]
-// also returns [OutcomeUnknown] if only some URIs were purged, or if a transaction has not ended.
+// QueueError is a failed call of [PurgeQueue.Purge]. The URIs of the call that are not among Failures were purged.
 //
-// If the service refuses URIs of a request, the queue splits it until they stand alone. Finding k refused URIs of n
-// takes about k*log2(n/k) + 2k more requests. The queue stops after 1 + 16*log2(n) requests (log2 rounded up), which is
-// enough for 20 refused URIs of 200. The errors of the URIs that are left match [ErrRefusedTogether].
+// If the service refuses URIs of a request, the queue splits it, by host first, until the refused ones stand alone.
+// Finding k refused URIs of n in a host, or k refused hosts, takes about k*log2(n/k) + 2k more requests. The queue stops
+// after 1 + 20*log2(n) requests (log2 rounded up), which is enough for 20 refused URIs of one host. If a part p of all
+// purges is refused within one good host, callers wait or fail together once finding them takes more requests than the
+// service accepts.
 type QueueError struct {
-	URIs []PurgeURI // failed URIs, identical ones once; a copy
-	Err  error      // the cause; joined errors if URIs failed in several ways; Unwrap returns it
-	// Outcome is that of the whole call, see [OutcomeOf]. If Err matches [ErrBadRequest], the service refused at least one
-	// of the URIs. If it matches another sentinel or a context error as well, others failed for that reason: submit each
-	// URI alone to learn which are refused.
-	Outcome Outcome
+	// Failures are the URIs that the service refused or may not have received, or whose transaction ended badly or has not
+	// ended, in the order of the call, identical ones once.
+	Failures []URIFailure
+	Outcome  Outcome // of the whole call: unknown if only some URIs were purged
 }
 
-// Error returns the first five URIs and the cause.
+// URIFailure is a URI of a call that failed.
+type URIFailure struct {
+	URI PurgeURI
+	// Err matches [ErrBadRequest] if the service refused this URI alone, and [ErrHostRefused] or [ErrRefusedTogether] if
+	// it refused the URI together with others.
+	Err     error
+	Outcome Outcome // not applied if the URI was refused or not sent; unknown if its transaction has not ended
+}
+
+// Error returns the first URIs for each of the first causes.
 func (e *QueueError) Error() string {
-	const shown = 5
-	patterns := make([]string, 0, shown)
-	for _, u := range e.URIs[:min(len(e.URIs), shown)] {
-		patterns = append(patterns, redact.Line(u.URIPattern))
+	var texts []string
+	patterns := map[string][]string{}
+	for _, f := range e.Failures {
+		text := within(fmt.Sprint(f.Err))
+		if patterns[text] == nil {
+			texts = append(texts, text)
+		}
+		patterns[text] = append(patterns[text], redact.Line(f.URI.URIPattern))
 	}
-	more := ""
-	if len(e.URIs) > shown {
-		more = fmt.Sprintf(" and %d more", len(e.URIs)-shown)
+	if len(texts) == 0 {
+		return prefix + "purge failed"
 	}
-	return prefix + "purge of " + strings.Join(patterns, ", ") + more + ": " + within(fmt.Sprint(e.Err))
+	for i, text := range texts {
+		texts[i] = firstOf(patterns[text], ", ") + ": " + text
+	}
+	return prefix + "purge of " + firstOf(texts, "; ")
 }
 
-// Unwrap returns Err.
-func (e *QueueError) Unwrap() error { return e.Err }
+// firstOf joins the first five texts, and says how many more there are.
+func firstOf(texts []string, sep string) string {
+	const shown = 5
+	if len(texts) <= shown {
+		return strings.Join(texts, sep)
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(texts[:shown], sep), len(texts)-shown)
+}
+
+// Unwrap returns the causes, each one once.
+func (e *QueueError) Unwrap() (causes []error) {
+	known := map[string]bool{}
+	for _, f := range e.Failures {
+		if text := fmt.Sprint(f.Err); !known[text] && f.Err != nil {
+			known[text] = true
+			causes = append(causes, f.Err)
+		}
+	}
+	return causes
+}
 
 func (e *QueueError) outcomeOfWrite() Outcome { return e.Outcome }
+
+// UndecidedError is the error of a URI that the service refused together with others, and that the queue did not send
+// alone: the service has not said whether it refuses this URI. It matches [ErrHostRefused] if RefusedAlone is not 0, and
+// [ErrRefusedTogether] otherwise.
+type UndecidedError struct {
+	Host         string // host of the URI, if it is refused as a whole; "" also for URIs without a host
+	RefusedAlone int    // URIs of the host that the service refused alone, none being accepted
+	StatusCode   int    // of a refusal of other URIs
+	Code         int    // in the body of that refusal
+}
+
+// Error says why the URI was not sent alone, and whether to purge it again.
+func (e *UndecidedError) Error() string {
+	if e.RefusedAlone == 0 {
+		return ErrRefusedTogether.Error()
+	}
+	return fmt.Sprintf("%shost %s refused: the service refused %d of its URIs alone and accepted none, so this one was not sent alone; "+
+		"repeating helps only when rights or configuration change", prefix, redact.Line(cmp.Or(e.Host, `""`)), e.RefusedAlone)
+}
+
+// Is matches [ErrHostRefused] or [ErrRefusedTogether].
+func (e *UndecidedError) Is(target error) bool {
+	return target == ErrHostRefused && e.RefusedAlone > 0 || target == ErrRefusedTogether && e.RefusedAlone == 0
+}
+
+func (e *UndecidedError) outcomeOfWrite() Outcome { return OutcomeNotApplied }
+
+func undecided(host string, alone int, refusal error) error {
+	e := &UndecidedError{Host: host, RefusedAlone: alone}
+	if r, ok := errors.AsType[*Error](refusal); ok {
+		e.StatusCode, e.Code = r.StatusCode, r.Code
+	}
+	return e
+}
 
 // PurgeQueue combines the purges of any number of goroutines into few requests. [PurgeService.NewQueue] creates it.
 // Close it at the end. It is safe for concurrent use, and has no goroutine while it has nothing to do.
@@ -101,6 +178,7 @@ type PurgeQueue struct {
 	service *PurgeService
 	options QueueOptions
 	polls   *semaphore.Weighted // of transactions, in progress
+	telling sync.Mutex          // OnTransaction is running
 	batch   *batch.Queue
 }
 
@@ -130,7 +208,7 @@ func (s *PurgeService) NewQueue(options QueueOptions) (*PurgeQueue, error) {
 	o.MaxURIs = cmp.Or(o.MaxURIs, 10_000)
 	o.MaxBodyBytes = cmp.Or(o.MaxBodyBytes, 4<<20)
 	o.MaxPending = cmp.Or(o.MaxPending, 1_000_000)
-	work := batch.Work{Acquire: q.acquire, Send: q.send, Left: q.whyLeft}
+	work := batch.Work{Acquire: q.acquire, Send: q.send, Left: q.whyLeft, Undecided: undecided}
 	if o.Wait {
 		work.Wait = q.wait
 	}
@@ -145,25 +223,18 @@ func (s *PurgeService) NewQueue(options QueueOptions) (*PurgeQueue, error) {
 
 // Purge adds one or more URIs to the queue, and returns when the service has accepted the request that carries them or,
 // with Wait, when its transaction has ended. All URIs of a call go in one request, together with those of other calls;
-// identical ones are sent once. The receipt is that of the request. If the queue had to split the request, the receipt
-// is that of the last part, and Wait waits for all parts.
+// identical ones are sent once. Purge returns the receipt of the request, or those of all its parts if the queue had to
+// split it.
 //
-// If the URIs are invalid, or do not fit into one request, Purge returns a [*ValidationError]. Any other error is a
-// [*QueueError] with the failed URIs. If the service accepted some of the call's URIs, Purge also returns the
-// receipt. The error matches:
-//
-//   - [ErrBadRequest] for URIs that the service refused. Other URIs do not fail with them, as long as few are refused,
-//     and calls without refused URIs do not wait until these are found.
-//   - [ErrRefusedTogether], not applied, for other URIs of a request in which the service refused too many.
-//   - [*TransactionError] if a transaction ended badly.
-//   - [ErrQueueClosed] after Close.
+// If URIs are invalid, or too many for one request, Purge sends nothing and returns a [*ValidationError]. Any other error
+// is a [*QueueError] with the outcome of each URI; the receipts are those of the accepted URIs. A refused host holds up
+// no others: for 10 minutes after a refusal, its URIs travel apart. Short calls need not wait for all longer ones.
 //
 // Purge waits until the context ends, even if the next permit comes later. If the context ends before the URIs are
-// sent, they leave the queue, and the outcome is [OutcomeNotApplied]. If all callers of a request have left, the
-// request ends as in Submit. (Service document, [section 4.4].)
+// sent, they leave the queue, and the outcome is [OutcomeNotApplied]. (Service document, [section 4.4].)
 //
 // [section 4.4]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#44-cache-purge-and-transactions
-func (q *PurgeQueue) Purge(ctx context.Context, uris ...PurgeURI) (*PurgeReceipt, error) {
+func (q *PurgeQueue) Purge(ctx context.Context, uris ...PurgeURI) ([]*PurgeReceipt, error) {
 	distinct, bytes, err := q.check(uris)
 	if err != nil {
 		return nil, err
@@ -175,7 +246,7 @@ func (q *PurgeQueue) Purge(ctx context.Context, uris ...PurgeURI) (*PurgeReceipt
 		return nil, invalid("uris", "they take %d bytes, more than the %d of one request; call Purge with fewer", bytes, q.options.MaxBodyBytes)
 	}
 	result := resultOf(q.batch.Put(ctx, distinct))
-	return result.Receipt, result.Err
+	return result.Receipts, result.Err
 }
 
 // check validates the URIs of a call. It returns the distinct ones, and the bytes that they take in a request.
@@ -189,47 +260,59 @@ func (q *PurgeQueue) check(uris []PurgeURI) (distinct []batch.URI, bytes int, er
 		if !known[u] {
 			known[u] = true
 			size := len(u.appendJSON(nil)) + len(",")
-			distinct = append(distinct, batch.URI{MatchMode: string(u.MatchMode), Pattern: u.URIPattern, Modifier: u.CacheKeyModifierRegex, Size: size})
+			distinct = append(distinct, batch.URI{MatchMode: string(u.MatchMode), Pattern: u.URIPattern, Modifier: u.CacheKeyModifierRegex, Host: u.host(), Size: size})
 			bytes += size
 		}
 	}
 	return distinct, bytes, nil
 }
 
-// unqueued returns the URIs as the caller gave them.
-func unqueued(queued []batch.URI) []PurgeURI {
-	uris := make([]PurgeURI, len(queued))
-	for i, u := range queued {
-		uris[i] = PurgeURI{MatchMode: MatchMode(u.MatchMode), URIPattern: u.Pattern, CacheKeyModifierRegex: u.Modifier}
-	}
-	return uris
+// unqueued returns a URI as the caller gave it.
+func unqueued(u batch.URI) PurgeURI {
+	return PurgeURI{MatchMode: MatchMode(u.MatchMode), URIPattern: u.Pattern, CacheKeyModifierRegex: u.Modifier}
 }
 
 // PurgeResult is the result of one call of [PurgeQueue.PurgeFrom], as [PurgeQueue.Purge] returns it.
 type PurgeResult struct {
-	Receipt *PurgeReceipt // nil if the service accepted none of the URIs
-	Err     error         // nil, or a [*QueueError]
+	Receipts []*PurgeReceipt // of the requests that carried the URIs; nil if the service accepted none
+	Err      error           // nil, or a [*QueueError]
 }
 
-func resultOf(r batch.Result) PurgeResult {
-	receipt, _ := r.Receipt.(*PurgeReceipt)
-	err := r.Err
-	switch ended := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrQueueClosed); {
-	case err == nil:
-		return PurgeResult{receipt, nil}
-	case receipt != nil && ended:
-		err = fmt.Errorf("%w; the service has accepted transaction %d", err, receipt.TransactionID)
+func resultOf(r batch.Result) (result PurgeResult) {
+	for _, receipt := range r.Receipts {
+		result.Receipts = append(result.Receipts, receipt.(*PurgeReceipt)) //nolint:forcetypeassert // send returns no others
 	}
-	return PurgeResult{receipt, &QueueError{URIs: unqueued(r.Failed), Err: err, Outcome: r.Outcome}}
+	if len(r.Failures) == 0 {
+		return result
+	}
+	e := &QueueError{Failures: make([]URIFailure, len(r.Failures)), Outcome: r.Outcome}
+	open := map[any]error{} // of accepted URIs whose transaction has not ended, by receipt
+	for i, f := range r.Failures {
+		err := f.Err
+		if receipt, ok := f.Receipt.(*PurgeReceipt); ok && transactionOpen(err) {
+			if open[receipt] == nil {
+				open[receipt] = fmt.Errorf("%w; the service has accepted transaction %d", err, receipt.TransactionID)
+			}
+			err = open[receipt]
+		}
+		e.Failures[i] = URIFailure{unqueued(f.URI), err, f.Outcome}
+	}
+	result.Err = e
+	return result
+}
+
+func transactionOpen(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrQueueClosed)
 }
 
 // PurgeFrom purges calls that are stored elsewhere, for example in a database. It waits for a permit, calls take, and
 // sends the URIs of all calls that take returns in one request. It calls ended once for each of them, with its index,
-// as soon as the result of its own URIs is known: if the service refuses some URIs, the other calls need not wait until
-// these are found. PurgeFrom returns when all calls have ended; ended never runs twice at the same time.
+// as soon as the result of its own URIs is known. Calls with a host that may be refused go in a later request of their
+// own. PurgeFrom returns when all calls have ended; ended never runs twice at the same time.
 //
 // An invalid call fails all of them, so take must return valid ones (see [PurgeRequest.Validate]), and it must return
-// when its context ends. MaxURIs, MaxBodyBytes and MaxPending do not apply. Package redisqueue is built on PurgeFrom.
+// when its context ends. MaxURIs, MaxBodyBytes and MaxPending do not apply: take decides which calls come first, and
+// whether short ones overtake long ones. Package redisqueue is built on PurgeFrom.
 //
 // If no permit can be had, PurgeFrom returns the same error as [PurgeService.Submit]; if take fails, one that wraps the
 // error of take. In both cases nothing was sent, and ended is not called.
@@ -279,10 +362,14 @@ func (q *PurgeQueue) acquire(ctx context.Context) (batch.Permit, error) {
 	return p, nil
 }
 
-// send sends one request. If it has no permit, the transport acquires one.
+// send sends one request.
 func (q *PurgeQueue) send(ctx context.Context, permit batch.Permit, uris []batch.URI) batch.Response {
+	request := PurgeRequest{q.options.Action, make([]PurgeURI, len(uris))}
+	for i, u := range uris {
+		request.URIs[i] = unqueued(u)
+	}
 	cl := describe(http.MethodPost, purgePath, "")
-	cl.Body = PurgeRequest{q.options.Action, unqueued(uris)}.body()
+	cl.Body = request.body()
 	cl.Permit, _ = permit.(*transport.Permit)
 	var receipt *PurgeReceipt
 	r, err := q.service.conn.send(ctx, cl)
@@ -303,7 +390,13 @@ func (q *PurgeQueue) wait(ctx context.Context, receipt any) error {
 			return nil, err
 		}
 		defer q.polls.Release(1)
-		return q.service.conn.fetchTransaction(ctx, cl)
+		tx, err := q.service.conn.fetchTransaction(ctx, cl)
+		if err == nil && q.options.OnTransaction != nil {
+			q.telling.Lock()
+			defer q.telling.Unlock()
+			q.options.OnTransaction(*tx)
+		}
+		return tx, err
 	}, nil)
 	return err
 }

@@ -2,15 +2,17 @@ package webdelivery_test
 
 import (
 	"context"
+	crand "crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -70,11 +72,11 @@ func TestTenThousandCallers(t *testing.T) {
 		began := time.Now()
 		for i := range callers {
 			wg.Go(func() {
-				receipt, err := q.Purge(f.Context(), webdelivery.Exact(object(i)))
-				if assert.NoError(f, err) {
+				got, err := q.Purge(f.Context(), webdelivery.Exact(object(i)))
+				if assert.NoError(f, err) && assert.Len(f, got, 1) {
 					mu.Lock()
 					defer mu.Unlock()
-					receipts[object(i)] = receipt.TransactionID
+					receipts[object(i)] = got[0].TransactionID
 				}
 			})
 		}
@@ -93,7 +95,8 @@ func TestTenThousandCallers(t *testing.T) {
 }
 
 // With the next permit, the queue sends the URIs that wait: two requests at once, and two every 1.05 s. A request has
-// identical URIs once, at most MaxURIs and MaxBodyBytes, and all URIs of one caller together, oldest first.
+// identical URIs once, at most MaxURIs and MaxBodyBytes, and all URIs of one caller together: those of the oldest one, and
+// then whatever fits.
 func TestRequestsOfAQueue(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -104,7 +107,7 @@ func TestRequestsOfAQueue(t *testing.T) {
 	}{
 		{"together", webdelivery.QueueOptions{}, [][]int{{1}, {2, 3}, {4}}, [][]int{{1, 2, 3, 4}}},
 		{"identical once", webdelivery.QueueOptions{}, [][]int{{1}, {1, 2}, {2, 2}}, [][]int{{1, 2}}},
-		{"at most MaxURIs", webdelivery.QueueOptions{MaxURIs: 3}, [][]int{{1, 2}, {3, 4}, {5}}, [][]int{{1, 2}, {3, 4, 5}}},
+		{"at most MaxURIs", webdelivery.QueueOptions{MaxURIs: 3}, [][]int{{1, 2}, {3, 4}, {5}}, [][]int{{1, 2, 5}, {3, 4}}},
 		{"identical URIs take no room", webdelivery.QueueOptions{MaxURIs: 2}, [][]int{{1, 2}, {2, 1}, {3}}, [][]int{{1, 2}, {3}}},
 		// One URI takes 74 bytes and a comma; 100 bytes are reserved for the frame.
 		{"at most MaxBodyBytes", webdelivery.QueueOptions{MaxBodyBytes: 250}, [][]int{{1}, {2}, {3}}, [][]int{{1, 2}, {3}}},
@@ -137,6 +140,7 @@ func TestRequestsOfAQueue(t *testing.T) {
 					for _, u := range p.URIs {
 						patterns = append(patterns, u.URIPattern)
 					}
+					slices.Sort(patterns)
 					got = append(got, patterns)
 				}
 				var want [][]string
@@ -203,14 +207,14 @@ func TestOneForbiddenAmongThousand(t *testing.T) {
 							assert.NoError(f, err)
 							return
 						}
-						receipt, err := q.Purge(f.Context(), webdelivery.Exact(forbidden))
-						assert.Nil(f, receipt)
+						receipts, err := q.Purge(f.Context(), webdelivery.Exact(forbidden))
+						assert.Empty(f, receipts)
 						assert.ErrorIs(f, err, webdelivery.ErrBadRequest)
 						assert.ErrorContains(f, err, forbidden)
 						assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 						var e *webdelivery.QueueError
 						if assert.ErrorAs(f, err, &e) {
-							assert.Equal(f, []webdelivery.PurgeURI{webdelivery.Exact(forbidden)}, e.URIs)
+							assert.Equal(f, exacts(forbidden), failedURIs(e))
 						}
 					})
 					if i%100 == 99 {
@@ -220,35 +224,325 @@ func TestOneForbiddenAmongThousand(t *testing.T) {
 				wg.Wait()
 				assert.Len(f, f.purgedURIs(), 999)
 				assert.LessOrEqual(f, len(f.arrivals()), 21, "2 + 2*log2(1000)")
-				assert.Equal(f, inPairs(len(f.arrivals())), f.arrivals(), "splitting waits for permits too")
+				for i, at := range f.arrivals()[2:] {
+					assert.Greater(f, at-f.arrivals()[i], time.Second, "splitting waits for permits too")
+				}
 			})
 		})
 	}
 }
 
-// If nearly all URIs are rejected, splitting stops before it takes all permits for hours. URIs that were not sent
-// alone get an error of their own, which contains nothing of the others.
-func TestSplittingIsBounded(t *testing.T) {
+// refusing is a service that accepts two purges in any second, and refuses those with certain URIs. It answers after 20 ms.
+type refusing struct {
+	*testing.T
+	queue   *webdelivery.PurgeQueue
+	refuses func(uri string) bool
+
+	mu      sync.Mutex
+	arrived []time.Time
+}
+
+func inRefusing(t *testing.T, options webdelivery.QueueOptions, refuses func(uri string) bool, test func(s *refusing)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s := &refusing{T: t, refuses: refuses}
+		origin := "https://" + strings.ToLower(crand.Text()) + ".example.com" // purges of one origin share their permits
+		client, err := webdelivery.NewClient(origin, customer, webdelivery.BasicAuth(username, password),
+			webdelivery.WithHTTPClient(&http.Client{Transport: roundTripper(s.answer)}))
+		require.NoError(t, err)
+		s.queue, err = client.Purge.NewQueue(options)
+		require.NoError(t, err)
+		test(s)
+		require.NoError(t, s.queue.Close(t.Context()))
+	})
+}
+
+func (s *refusing) answer(r *http.Request) (*http.Response, error) {
+	var body struct {
+		PurgeRequest struct {
+			URIs []struct {
+				Pattern string `json:"uri_pattern"`
+			} `json:"uris"`
+		} `json:"purge_request"`
+	}
+	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+		return nil, err
+	}
+	time.Sleep(20 * time.Millisecond)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.arrived = append(s.arrived, time.Now())
+	if n := len(s.arrived); n > 2 {
+		assert.Greater(s, s.arrived[n-1].Sub(s.arrived[n-3]), time.Second, "three purges arrive within a second")
+	}
+	status, text := http.StatusCreated, fmt.Sprintf(`{"code":201,"transaction_id":%d}`, len(s.arrived))
+	for _, u := range body.PurgeRequest.URIs {
+		if s.refuses(u.Pattern) {
+			status, text = http.StatusBadRequest, `{"code":400,"description":"request could not be validated"}`
+		}
+	}
+	header := http.Header{"Content-Type": {"application/json"}}
+	return &http.Response{StatusCode: status, Header: header, Body: io.NopCloser(strings.NewReader(text)), Request: r}, nil
+}
+
+// waits are the times that calls took.
+type waits []time.Duration
+
+func (w waits) at(share float64) time.Duration {
+	slices.Sort(w)
+	return w[min(len(w)-1, int(share*float64(len(w))))]
+}
+
+func (w waits) mean() (mean time.Duration) {
+	for _, d := range w {
+		mean += d / time.Duration(len(w))
+	}
+	return mean
+}
+
+// urisOf returns URIs of a host.
+func urisOf(host string, n int) (uris []string) {
+	for i := range n {
+		uris = append(uris, fmt.Sprintf("https://%s/%d", host, i))
+	}
+	return uris
+}
+
+// refusedHost reports whether the service refuses the host of a URI.
+func refusedHost(uri string) bool { return strings.Contains(uri, "refused") }
+
+// paths returns n URIs of one host, and a service that refuses some of them.
+func paths(r *rand.Rand, n, refused int) (uris []string, refuses func(string) bool) {
+	uris, set := urisOf("www.example.com", n), map[string]bool{}
+	for _, i := range r.Perm(n)[:refused] {
+		set[uris[i]] = true
+	}
+	return uris, func(uri string) bool { return set[uri] }
+}
+
+// A refused request is split by host first: few requests find refused hosts and paths, in any order, and no good URI
+// fails. Nothing is said about a URI that the service has not said.
+func TestRefusedURIsAreFound(t *testing.T) {
 	t.Parallel()
-	inQueue(t, setup{}, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
-		var wg sync.WaitGroup
-		var alone atomic.Int32
-		for i := range 1000 {
-			wg.Go(func() {
-				uri := fmt.Sprint("https://www.example.org/", i)
-				_, err := q.Purge(f.Context(), webdelivery.Exact(uri))
-				assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
-				if errors.Is(err, webdelivery.ErrBadRequest) {
-					alone.Add(1)
-					return
+	for _, c := range []struct {
+		name     string
+		uris     func(r *rand.Rand) (uris []string, refuses func(string) bool)
+		requests int
+		within   time.Duration
+	}{
+		{"20 of 1,000, of one host", func(*rand.Rand) ([]string, func(string) bool) {
+			return append(urisOf("www.example.com", 980), urisOf("refused.example.org", 20)...), refusedHost
+		}, 15, 8 * time.Second},
+		{"200 of 1,000, of one host", func(*rand.Rand) ([]string, func(string) bool) {
+			return append(urisOf("www.example.com", 800), urisOf("refused.example.org", 200)...), refusedHost
+		}, 15, 8 * time.Second},
+		{"all 1,000", func(*rand.Rand) ([]string, func(string) bool) { return urisOf("refused.example.org", 1000), refusedHost }, 15, 8 * time.Second},
+		{"20 of 10,000, of one of 9 hosts", func(*rand.Rand) ([]string, func(string) bool) {
+			uris := urisOf("refused.example.org", 20)
+			for i := range 8 {
+				uris = append(uris, urisOf(fmt.Sprintf("www%d.example.com", i), 1247)...)
+			}
+			return uris, refusedHost
+		}, 15, 8 * time.Second},
+		{"20 of 1,000, each of another host", func(*rand.Rand) ([]string, func(string) bool) {
+			uris := urisOf("www.example.com", 980)
+			for i := range 20 {
+				uris = append(uris, urisOf(fmt.Sprintf("refused%d.example.org", i), 1)...)
+			}
+			return uris, refusedHost
+		}, 45, 24 * time.Second},
+		{"1 of 1,000 paths", func(r *rand.Rand) ([]string, func(string) bool) { return paths(r, 1000, 1) }, 25, 14 * time.Second},
+		{"3 of 1,000 paths", func(r *rand.Rand) ([]string, func(string) bool) { return paths(r, 1000, 3) }, 60, 32 * time.Second},
+		{"20 of 1,000 paths", func(r *rand.Rand) ([]string, func(string) bool) { return paths(r, 1000, 20) }, 230, 2 * time.Minute},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			requests, longest := 0, time.Duration(0)
+			for seed := range uint64(5) {
+				r := rand.New(rand.NewPCG(seed, 1))
+				uris, refuses := c.uris(r)
+				r.Shuffle(len(uris), func(i, j int) { uris[i], uris[j] = uris[j], uris[i] })
+				inRefusing(t, webdelivery.QueueOptions{}, refuses, func(s *refusing) {
+					began := time.Now()
+					_, err := s.queue.Purge(s.Context(), exacts(uris...)...)
+					requests, longest = max(requests, len(s.arrived)), max(longest, time.Since(began))
+					failed, ok := errors.AsType[*webdelivery.QueueError](err)
+					require.True(s, ok)
+					var want []webdelivery.PurgeURI
+					for _, uri := range uris {
+						if refuses(uri) {
+							want = append(want, webdelivery.Exact(uri))
+						}
+					}
+					assert.Equal(s, want, failedURIs(failed), "seed %d", seed)
+					for _, f := range failed.Failures {
+						assert.Equal(s, webdelivery.OutcomeNotApplied, f.Outcome)
+						alone, host := errors.Is(f.Err, webdelivery.ErrBadRequest), errors.Is(f.Err, webdelivery.ErrHostRefused)
+						assert.True(s, alone != host, "%v", f.Err)
+					}
+				})
+			}
+			t.Logf("%d requests, %.1f s", requests, longest.Seconds())
+			assert.LessOrEqual(t, requests, c.requests)
+			assert.LessOrEqual(t, longest, c.within)
+		})
+	}
+}
+
+// If the service refuses too many paths of a good host, the search ends after 1 + 20*log2(n) requests. Nobody is told
+// that a good URI is refused, and the others match ErrRefusedTogether, whose text contains nothing of other URIs.
+func TestSearchIsBounded(t *testing.T) {
+	t.Parallel()
+	uris, refuses := paths(rand.New(rand.NewPCG(1, 1)), 1000, 300)
+	inRefusing(t, webdelivery.QueueOptions{}, refuses, func(s *refusing) {
+		receipts, err := s.queue.Purge(s.Context(), exacts(uris...)...)
+		assert.Len(s, s.arrived, 1+20*10)
+		assert.NotEmpty(s, receipts)
+		failed, ok := errors.AsType[*webdelivery.QueueError](err)
+		require.True(s, ok)
+		assert.Equal(s, webdelivery.OutcomeUnknown, failed.Outcome, "some URIs were purged")
+		for _, f := range failed.Failures {
+			assert.Equal(s, webdelivery.OutcomeNotApplied, f.Outcome)
+			if errors.Is(f.Err, webdelivery.ErrBadRequest) {
+				assert.True(s, refuses(f.URI.URIPattern), "a good URI is called refused")
+				continue
+			}
+			assert.Equal(s, &webdelivery.UndecidedError{StatusCode: 400, Code: 400}, f.Err)
+			assert.ErrorIs(s, f.Err, webdelivery.ErrRefusedTogether)
+			assert.EqualError(s, f.Err, "webdelivery: refused together with others and not sent alone; purge it again")
+		}
+	})
+}
+
+// The error of a refused host names it and says what was refused, and what helps.
+func TestErrHostRefused(t *testing.T) {
+	t.Parallel()
+	inRefusing(t, webdelivery.QueueOptions{}, refusedHost, func(s *refusing) {
+		_, err := s.queue.Purge(s.Context(), exacts(urisOf("refused.example.org", 10)...)...)
+		failed, ok := errors.AsType[*webdelivery.QueueError](err)
+		require.True(s, ok)
+		require.ErrorIs(s, err, webdelivery.ErrHostRefused)
+		require.ErrorIs(s, err, webdelivery.ErrBadRequest, "of those that were refused alone")
+		assert.Equal(s, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
+		f := failed.Failures[1]
+		assert.Equal(s, &webdelivery.UndecidedError{Host: "refused.example.org", RefusedAlone: 6, StatusCode: 400, Code: 400}, f.Err)
+		assert.NotErrorIs(s, f.Err, webdelivery.ErrBadRequest)
+		assert.NotErrorIs(s, f.Err, webdelivery.ErrRefusedTogether)
+		assert.EqualError(s, f.Err, "webdelivery: host refused.example.org refused: the service refused 6 of its URIs alone and accepted none, "+
+			"so this one was not sent alone; repeating helps only when rights or configuration change")
+	})
+}
+
+// Callers of good hosts hardly notice that others purge refused ones, or one that is refused in part.
+func TestGoodCallsBesideRefusedOnes(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name      string
+		bad       func(i int) string
+		perSecond int
+		mean      time.Duration
+		worst     time.Duration
+	}{
+		{"one refused host", func(i int) string { return fmt.Sprint("https://refused.example.org/", i) }, 5, time.Second, 3 * time.Second},
+		{"a new refused host every second", func(i int) string { return fmt.Sprintf("https://refused%d.example.org/", i) }, 1, time.Second, 3 * time.Second},
+		{"20 new refused hosts every second", func(i int) string { return fmt.Sprintf("https://refused%d.example.org/", i) }, 20, time.Second, 3 * time.Second},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			inRefusing(t, webdelivery.QueueOptions{}, refusedHost, func(s *refusing) {
+				var all sync.WaitGroup
+				took := make(waits, 30*15)
+				for i := range took {
+					all.Go(func() {
+						time.Sleep(time.Duration(i) * time.Second / 15)
+						began := time.Now()
+						_, err := s.queue.Purge(s.Context(), webdelivery.Exact(object(i)))
+						assert.NoError(s, err)
+						took[i] = time.Since(began)
+					})
 				}
-				assert.EqualError(f, err, "webdelivery: purge of "+uri+": refused together with others and not sent alone; purge it again")
-				assert.ErrorIs(f, err, webdelivery.ErrRefusedTogether)
+				for i := range 30 * c.perSecond {
+					all.Go(func() {
+						time.Sleep(time.Duration(i) * time.Second / time.Duration(c.perSecond))
+						_, err := s.queue.Purge(s.Context(), webdelivery.Exact(c.bad(i)))
+						assert.Equal(s, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
+					})
+				}
+				all.Wait()
+				s.Logf("mean %v, worst %v", took.mean(), took.at(1))
+				assert.LessOrEqual(s, took.mean(), c.mean)
+				assert.LessOrEqual(s, took.at(1), c.worst)
+			})
+		})
+	}
+}
+
+// A single URI beside a long call of the same host, some of whose paths are refused, does not wait until these are found.
+func TestShortCallBesideRefusedPaths(t *testing.T) {
+	t.Parallel()
+	uris, refuses := paths(rand.New(rand.NewPCG(1, 1)), 200, 20)
+	inRefusing(t, webdelivery.QueueOptions{}, refuses, func(s *refusing) {
+		var all sync.WaitGroup
+		all.Go(func() { _, _ = s.queue.Purge(s.Context(), exacts(uris...)...) })
+		all.Go(func() {
+			began := time.Now()
+			_, err := s.queue.Purge(s.Context(), webdelivery.Exact(object(1000)))
+			assert.NoError(s, err)
+			assert.Less(s, time.Since(began), 10*time.Second)
+		})
+		all.Wait()
+	})
+}
+
+// Long calls do not hold up short ones: each eighth request takes the shortest first.
+func TestShortCallsBesideLongOnes(t *testing.T) {
+	t.Parallel()
+	inRefusing(t, webdelivery.QueueOptions{MaxURIs: 1000}, func(string) bool { return false }, func(s *refusing) {
+		var all sync.WaitGroup
+		long := make(waits, 100)
+		for i := range long {
+			all.Go(func() {
+				began := time.Now()
+				_, err := s.queue.Purge(s.Context(), exacts(urisOf(fmt.Sprintf("www%d.example.com", i), 1000)...)...)
+				assert.NoError(s, err)
+				long[i] = time.Since(began)
 			})
 		}
-		wg.Wait()
-		assert.Len(f, f.arrivals(), 161, "1 + 16*log2(1000)")
-		assert.Greater(f, alone.Load(), int32(100), "one request per rejected URI, except for those that find the first two")
+		took := make(waits, 100)
+		for i := range took {
+			all.Go(func() {
+				time.Sleep(time.Duration(i) * time.Second / 2)
+				began := time.Now()
+				_, err := s.queue.Purge(s.Context(), webdelivery.Exact(object(i)))
+				assert.NoError(s, err)
+				took[i] = time.Since(began)
+			})
+		}
+		all.Wait()
+		s.Logf("short calls %v at most, long ones %v", took.at(1), long.at(1))
+		assert.LessOrEqual(s, took.at(1), 5*time.Second)
+		assert.LessOrEqual(s, long.at(1), time.Minute)
+	})
+}
+
+// With Wait, OnTransaction shows the progress of each transaction, and a call that was split has the receipts of all
+// parts.
+func TestProgressOfAQueue(t *testing.T) {
+	t.Parallel()
+	var seen []webdelivery.Transaction
+	options := webdelivery.QueueOptions{Wait: true, OnTransaction: func(tx webdelivery.Transaction) { seen = append(seen, tx) }}
+	inQueue(t, setup{}, options, func(f *fixture, q *webdelivery.PurgeQueue) {
+		receipts, err := q.Purge(f.Context(), exacts(object(1), object(2), object(3), "https://www.example.org/", object(4))...)
+		require.ErrorIs(f, err, webdelivery.ErrBadRequest)
+		require.Len(f, receipts, 1, "all URIs of www.example.com")
+		assert.Equal(f, receipts[0].TransactionID, seen[0].TransactionID)
+		assert.True(f, seen[0].Pending())
+		assert.False(f, seen[len(seen)-1].Pending())
+
+		f.fail(testserver.Fault{Path: "/cache/purge", Status: http.StatusBadRequest, Count: 1})
+		receipts, err = q.Purge(f.Context(), exacts(object(1), object(2), object(3))...)
+		require.NoError(f, err)
+		assert.Len(f, receipts, 3, "no URI was refused, so each part was accepted")
 	})
 }
 
@@ -354,10 +648,10 @@ func TestLeftWhileTheTransactionRuns(t *testing.T) {
 	inQueue(t, setup{}, webdelivery.QueueOptions{Wait: true}, func(f *fixture, q *webdelivery.PurgeQueue) {
 		ctx, cancel := context.WithTimeout(f.Context(), time.Second)
 		defer cancel()
-		receipt, err := q.Purge(ctx, webdelivery.Exact(anObject))
+		receipts, err := q.Purge(ctx, webdelivery.Exact(anObject))
 		require.ErrorIs(f, err, context.DeadlineExceeded)
-		require.NotNil(f, receipt)
-		assert.ErrorContains(f, err, fmt.Sprint("accepted transaction ", receipt.TransactionID))
+		require.Len(f, receipts, 1)
+		assert.ErrorContains(f, err, fmt.Sprint("accepted transaction ", receipts[0].TransactionID))
 	})
 }
 

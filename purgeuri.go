@@ -86,6 +86,12 @@ func split(pattern string) (protocol, domain, after string) {
 	return protocol, rest, ""
 }
 
+// host returns the domain of the pattern, or "" if it has none.
+func (u PurgeURI) host() string {
+	_, domain, _ := split(u.URIPattern)
+	return strings.TrimRight(strings.ToLower(domain), ".")
+}
+
 func endsDomain(r rune) bool {
 	return r <= unicode.MaxASCII && !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(".-_*", r)
 }

@@ -35,7 +35,7 @@ func purgeFrom(ctx context.Context, queue *webdelivery.PurgeQueue, uris ...strin
 	case errors.As(err, &down):
 		return fmt.Errorf("no permit while Redis is down, %v; try again later: %w", webdelivery.OutcomeOf(err), err)
 	case errors.As(err, &failed):
-		return fmt.Errorf("%d of %d URIs failed, %v: %w", len(failed.URIs), len(uris), webdelivery.OutcomeOf(err), err)
+		return fmt.Errorf("%d of %d URIs failed, %v: %w", len(failed.Failures), len(uris), webdelivery.OutcomeOf(err), err)
 	}
 	return err
 }

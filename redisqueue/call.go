@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -126,8 +125,8 @@ func (q *Queue) endLocked(number string, r result, left bool) {
 	if c == nil {
 		return
 	}
-	if failure, ok := errors.AsType[*webdelivery.QueueError](r.err); ok && len(failure.URIs) == 0 {
-		failure.URIs = slices.Clone(c.uris)
+	if _, ok := errors.AsType[*webdelivery.QueueError](r.err); !ok && r.err != nil {
+		r.err = failed(c.uris, r.err, webdelivery.OutcomeUnknown)
 	}
 	c.result, c.left = r, left
 	close(c.ended)

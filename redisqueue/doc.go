@@ -15,7 +15,7 @@
 //		return err
 //	}
 //	defer queue.Close(context.Background())
-//	receipt, err := queue.Purge(ctx, webdelivery.Exact("https://www.example.com/app.css"))
+//	receipts, err := queue.Purge(ctx, webdelivery.Exact("https://www.example.com/app.css"))
 //
 // # ACL
 //

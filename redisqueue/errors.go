@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -22,13 +21,14 @@ var (
 	ErrRedis     = errors.New("redisqueue: Redis does not work")         // it is down, slow or full, or refuses a command
 )
 
-// RemoteError describes the error of a request that another process sent, or that [Queue.Result] reports. It wraps
-// Response, Transaction and webdelivery.ErrRefusedTogether if the original error did.
+// RemoteError describes an error of a request that another process sent, or that [Queue.Result] reports. It wraps what
+// the original error did, as far as a field holds it.
 type RemoteError struct {
 	Message         string                        // text of the original error, at most 4 KiB
 	Response        *webdelivery.Error            // the rejected request, without header and body; nil if there is none
 	Transaction     *webdelivery.TransactionError // the failed transaction; nil if there is none
-	RefusedTogether bool                          // the service refused the URIs only together with others
+	Undecided       *webdelivery.UndecidedError   // the service refused the URI only together with others; nil if not
+	RefusedTogether bool                          // as Undecided, which processes of older releases do not write
 }
 
 // Error returns Message.
@@ -42,14 +42,35 @@ func (e *RemoteError) Unwrap() (causes []error) {
 	if e.Transaction != nil {
 		causes = append(causes, e.Transaction)
 	}
-	if e.RefusedTogether {
+	switch {
+	case e.Undecided != nil:
+		causes = append(causes, e.Undecided)
+	case e.RefusedTogether:
 		causes = append(causes, webdelivery.ErrRefusedTogether)
 	}
 	return causes
 }
 
+func remote(err error) *RemoteError {
+	text := err.Error()
+	e := &RemoteError{Message: strings.ToValidUTF8(text[:min(len(text), 4<<10)], "")}
+	e.Transaction, _ = errors.AsType[*webdelivery.TransactionError](err)
+	e.Undecided, e.RefusedTogether = errors.AsType[*webdelivery.UndecidedError](err)
+	if response, ok := errors.AsType[*webdelivery.Error](err); ok {
+		public := *response
+		public.Header, public.Body = nil, nil
+		e.Response = &public
+	}
+	return e
+}
+
+// failed returns the error of a call that fails as a whole.
 func failed(uris []webdelivery.PurgeURI, cause error, outcome webdelivery.Outcome) error {
-	return &webdelivery.QueueError{URIs: slices.Clone(uris), Err: cause, Outcome: outcome}
+	e := &webdelivery.QueueError{Failures: make([]webdelivery.URIFailure, len(uris)), Outcome: outcome}
+	for i, uri := range uris {
+		e.Failures[i] = webdelivery.URIFailure{URI: uri, Err: cause, Outcome: outcome}
+	}
+	return e
 }
 
 // redisError wraps only replies of Redis: others may be context errors although the caller's context has not ended.
@@ -82,33 +103,52 @@ func refused(err error) bool {
 	return ok && refusal.MatchString(reply.Error())
 }
 
-// result is what Purge returns for a call.
+// result is what Purge returns for a call. It is zero if there is none yet.
 type result struct {
-	receipt *webdelivery.PurgeReceipt
-	err     error // nil, or a *webdelivery.QueueError
+	receipts []*webdelivery.PurgeReceipt
+	err      error // nil, or a *webdelivery.QueueError; or the error of a call whose URIs are not known
 }
 
-// message is a result as stored in Redis. Every release must read what older ones have written.
+func (r result) zero() bool { return r.receipts == nil && r.err == nil }
+
+// message is a result as stored in Redis. Every release must read what older ones have written, and older ones what this
+// one writes: they know the first five members.
 type message struct {
 	Call    string                    `json:"c,omitempty"` // number of the call within its process
-	Receipt *webdelivery.PurgeReceipt `json:"r,omitempty"`
+	Receipt *webdelivery.PurgeReceipt `json:"r,omitempty"` // the last one
 	Failed  []webdelivery.PurgeURI    `json:"f,omitempty"`
 	Outcome webdelivery.Outcome       `json:"o,omitempty"`
-	Error   *RemoteError              `json:"e,omitempty"`
+	Error   *RemoteError              `json:"e,omitempty"` // of all causes
+
+	Receipts []*webdelivery.PurgeReceipt `json:"rs,omitempty"` // all but the last one
+	Causes   []*RemoteError              `json:"es,omitempty"`
+	Each     []each                      `json:"fs,omitempty"` // of Failed
+}
+
+// each is the failure of a URI.
+type each struct {
+	Cause   int                 `json:"e,omitempty"` // index in Causes
+	Outcome webdelivery.Outcome `json:"o,omitempty"`
 }
 
 func (r result) encode(call string) string {
-	m := message{Call: call, Receipt: r.receipt}
+	m := message{Call: call}
+	if n := len(r.receipts); n > 0 {
+		m.Receipt, m.Receipts = r.receipts[n-1], r.receipts[:n-1]
+	}
+	if r.err != nil {
+		m.Error = remote(r.err)
+	}
 	if failure, ok := errors.AsType[*webdelivery.QueueError](r.err); ok {
-		m.Failed, m.Outcome = failure.URIs, failure.Outcome
-		text := failure.Err.Error()
-		m.Error = &RemoteError{Message: strings.ToValidUTF8(text[:min(len(text), 4<<10)], "")}
-		m.Error.RefusedTogether = errors.Is(failure, webdelivery.ErrRefusedTogether)
-		m.Error.Transaction, _ = errors.AsType[*webdelivery.TransactionError](failure)
-		if e, ok := errors.AsType[*webdelivery.Error](failure); ok {
-			public := *e
-			public.Header, public.Body = nil, nil
-			m.Error.Response = &public
+		m.Outcome = failure.Outcome
+		causes := map[string]int{}
+		for _, f := range failure.Failures {
+			i, known := causes[f.Err.Error()]
+			if !known {
+				i = len(causes)
+				causes[f.Err.Error()], m.Causes = i, append(m.Causes, remote(f.Err))
+			}
+			m.Failed, m.Each = append(m.Failed, f.URI), append(m.Each, each{i, f.Outcome})
 		}
 	}
 	text, _ := json.Marshal(m) //nolint:errchkjson,musttag // no value of these types fails
@@ -118,12 +158,29 @@ func (r result) encode(call string) string {
 // decode returns the number of the call and the result in a message.
 func decode(text string) (number string, r result) {
 	var m message
-	switch err := json.Unmarshal([]byte(text), &m); { //nolint:musttag // the names of exported fields do not change
-	case err != nil || m.Error == nil && m.Receipt == nil:
-		return m.Call, result{err: failed(nil, errors.New("redisqueue: unreadable result in Redis"), webdelivery.OutcomeUnknown)}
-	case m.Error == nil:
-		return m.Call, result{receipt: m.Receipt}
-	default:
-		return m.Call, result{m.Receipt, failed(m.Failed, m.Error, m.Outcome)}
+	err := json.Unmarshal([]byte(text), &m) //nolint:musttag // the names of exported fields do not change
+	if err != nil || m.Error == nil && m.Receipt == nil {
+		return m.Call, result{err: errors.New("redisqueue: unreadable result in Redis")}
 	}
+	if m.Receipt != nil {
+		r.receipts = append(m.Receipts, m.Receipt)
+	}
+	switch {
+	case m.Error == nil:
+	case len(m.Failed) == 0:
+		r.err = m.Error
+	case len(m.Each) != len(m.Failed): // of an older release
+		r.err = failed(m.Failed, m.Error, m.Outcome)
+	default:
+		e := &webdelivery.QueueError{Outcome: m.Outcome}
+		for i, f := range m.Each {
+			cause := m.Error
+			if f.Cause >= 0 && f.Cause < len(m.Causes) {
+				cause = m.Causes[f.Cause]
+			}
+			e.Failures = append(e.Failures, webdelivery.URIFailure{URI: m.Failed[i], Err: cause, Outcome: f.Outcome})
+		}
+		r.err = e
+	}
+	return m.Call, r
 }

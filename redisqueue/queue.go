@@ -96,7 +96,7 @@ func (q *Queue) resultOf(id string) string       { return q.keys + "result:" + i
 //
 // If the context ends first, URIs that no process has taken yet are removed from the queue. The outcome is unknown even
 // so, and the error says what the call was waiting for.
-func (q *Queue) Purge(ctx context.Context, uris ...webdelivery.PurgeURI) (*webdelivery.PurgeReceipt, error) {
+func (q *Queue) Purge(ctx context.Context, uris ...webdelivery.PurgeURI) ([]*webdelivery.PurgeReceipt, error) {
 	payload, err := q.payload(uris)
 	if err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func (q *Queue) Purge(ctx context.Context, uris ...webdelivery.PurgeURI) (*webde
 	case <-ctx.Done():
 		q.leave(c, ctx.Err())
 	}
-	return c.result.receipt, c.result.err
+	return c.result.receipts, c.result.err
 }
 
 // Enqueue adds URIs like Purge, but returns as soon as Redis has stored them. Pass the ID to [Queue.Result]. If this
@@ -139,7 +139,7 @@ func (q *Queue) Enqueue(ctx context.Context, uris ...webdelivery.PurgeURI) (id s
 // Result returns the result of an Enqueue call, as Purge would have returned it. Any process of the fleet can call it.
 // It does not wait: it returns [ErrPending] if there is no result yet, [ErrUnknownID] if Redis does not know the ID,
 // and an error that matches [ErrRedis] if Redis does not work.
-func (q *Queue) Result(ctx context.Context, id string) (*webdelivery.PurgeReceipt, error) {
+func (q *Queue) Result(ctx context.Context, id string) ([]*webdelivery.PurgeReceipt, error) {
 	pipe := q.rdb.Pipeline() // a call leaves the stream after its result was stored
 	queued, text, life := pipe.XLen(ctx, q.calls), pipe.Get(ctx, q.resultOf(id)), pipe.PTTL(ctx, q.resultOf(id))
 	switch err := exec(ctx, pipe); {
@@ -151,7 +151,7 @@ func (q *Queue) Result(ctx context.Context, id string) (*webdelivery.PurgeReceip
 		return nil, ErrPending
 	default:
 		_, r := decode(text.Val())
-		return r.receipt, r.err
+		return r.receipts, r.err
 	}
 }
 

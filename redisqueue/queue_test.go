@@ -33,11 +33,11 @@ func TestProcessesShareRequests(t *testing.T) {
 			for c := range callers {
 				all.Go(func() {
 					i := p*callers + c
-					receipt, err := q.Purge(w.soon(), object(i), object(i/2))
+					got, err := q.Purge(w.soon(), object(i), object(i/2))
 					if assert.NoError(w, err) {
 						mu.Lock()
 						defer mu.Unlock()
-						receipts[pattern(i)] = receipt.TransactionID
+						receipts[pattern(i)] = got[0].TransactionID
 					}
 				})
 			}
@@ -92,7 +92,8 @@ func TestRefusedURIs(t *testing.T) {
 				_, err := q.Purge(w.soon(), refused)
 				failure, ok := errors.AsType[*webdelivery.QueueError](err)
 				if assert.True(w, ok, "%v", err) {
-					assert.Equal(w, []webdelivery.PurgeURI{refused}, failure.URIs)
+					assert.Equal(w, refused, failure.Failures[0].URI)
+					assert.Len(w, failure.Failures, 1)
 				}
 				assert.ErrorIs(w, err, webdelivery.ErrBadRequest)
 				assert.Equal(w, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
@@ -102,9 +103,15 @@ func TestRefusedURIs(t *testing.T) {
 				assert.NoError(w, err)
 			})
 			all.Go(func() {
-				receipt, err := q.Purge(w.soon(), object(10+i), refused)
-				assert.NotNil(w, receipt, "a part was purged")
+				receipts, err := q.Purge(w.soon(), object(10+i), refused)
+				assert.Len(w, receipts, 1, "a part was purged")
 				assert.Equal(w, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
+				failure, ok := errors.AsType[*webdelivery.QueueError](err)
+				if assert.True(w, ok, "%v", err) && assert.Len(w, failure.Failures, 1) {
+					assert.Equal(w, refused, failure.Failures[0].URI)
+					assert.Equal(w, webdelivery.OutcomeNotApplied, failure.Failures[0].Outcome)
+					assert.ErrorIs(w, failure.Failures[0].Err, webdelivery.ErrBadRequest)
+				}
 			})
 		}
 		all.Wait()
@@ -223,9 +230,9 @@ func TestEnqueue(t *testing.T) {
 		_, err = other.Result(w.soon(), "unknown")
 		require.ErrorIs(w, err, redisqueue.ErrUnknownID)
 		w.goOn()
-		receipt, err := w.result(other, good)
+		receipts, err := w.result(other, good)
 		require.NoError(w, err)
-		assert.Contains(w, receipt.StatusURI, fmt.Sprint(receipt.TransactionID))
+		assert.Contains(w, receipts[0].StatusURI, fmt.Sprint(receipts[0].TransactionID))
 		_, err = w.result(other, bad)
 		remote, ok := errors.AsType[*redisqueue.RemoteError](err)
 		require.True(w, ok, "%v", err)
@@ -270,12 +277,12 @@ func TestAJobThatOnlyEnqueues(t *testing.T) {
 }
 
 // result waits for the result of a call of Enqueue.
-func (w *world) result(q *redisqueue.Queue, id string) (receipt *webdelivery.PurgeReceipt, err error) {
+func (w *world) result(q *redisqueue.Queue, id string) (receipts []*webdelivery.PurgeReceipt, err error) {
 	w.until("the purge has ended", func() bool {
-		receipt, err = q.Result(w.soon(), id)
+		receipts, err = q.Result(w.soon(), id)
 		return !errors.Is(err, redisqueue.ErrPending)
 	})
-	return receipt, err
+	return receipts, err
 }
 
 // URIs of Enqueue outlive their process: another one finds them without a caller of its own.

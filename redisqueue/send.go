@@ -102,7 +102,7 @@ func (q *Queue) request() {
 			}
 			return calls, err
 		}
-		err := q.local.PurgeFrom(q.ctx, take, func(i int, r webdelivery.PurgeResult) { ended <- decided{entries[i], result{r.Receipt, r.Err}} })
+		err := q.local.PurgeFrom(q.ctx, take, func(i int, r webdelivery.PurgeResult) { ended <- decided{entries[i], result{r.Receipts, r.Err}} })
 		if err == nil || q.ctx.Err() != nil {
 			return
 		}

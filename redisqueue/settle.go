@@ -3,7 +3,6 @@ package redisqueue
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"time"
 
@@ -37,33 +36,30 @@ func (q *Queue) settle(ended <-chan decided) {
 	}
 }
 
-// judge returns the error of an entry unless it is the service's verdict. Up to mostTries processes try such an entry.
-func (d *decided) judge() error {
+// judge returns the error of an entry unless the service has decided about each of its URIs. Up to mostTries processes
+// try such an entry. Of what the service has not refused alone, the outcome is unknown: a process that died may have
+// purged it.
+func (d *decided) judge() (unable error) {
 	failure, ok := errors.AsType[*webdelivery.QueueError](d.result.err)
 	if !ok {
 		return nil
 	}
-	verdict := isVerdict(failure.Err)
-	if !verdict || errors.Is(failure.Err, webdelivery.ErrRefusedTogether) {
-		failure.Outcome = webdelivery.OutcomeUnknown // a process that died may have purged them
+	for i, f := range failure.Failures {
+		undecided := errors.As(f.Err, new(*webdelivery.UndecidedError))
+		refused := errors.Is(f.Err, webdelivery.ErrBadRequest)
+		if !refused {
+			failure.Failures[i].Outcome, failure.Outcome = webdelivery.OutcomeUnknown, webdelivery.OutcomeUnknown
+		}
+		if !undecided && !refused && !errors.As(f.Err, new(*webdelivery.TransactionError)) { // a 401 or a lost connection
+			unable = f.Err
+		}
 	}
-	if verdict {
-		return nil
+	if unable != nil {
+		if d.tries++; d.tries < mostTries {
+			d.result = result{}
+		}
 	}
-	if d.tries++; d.tries < mostTries {
-		d.result = result{}
-	}
-	return failure.Err
-}
-
-// isVerdict reports whether an error is the service's verdict on URIs: it refused them, or their transaction failed.
-// Anything else, such as a 401 or a lost connection, is a problem of this process.
-func isVerdict(err error) bool {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { // every cause of a QueueError must be a verdict
-		return !slices.ContainsFunc(joined.Unwrap(), func(e error) bool { return !isVerdict(e) })
-	}
-	return errors.Is(err, webdelivery.ErrBadRequest) || errors.Is(err, webdelivery.ErrRefusedTogether) ||
-		errors.As(err, new(*webdelivery.TransactionError))
+	return unable
 }
 
 // store writes results and deletes their entries. At the memory limit of Redis only the deletion succeeds, which makes
@@ -72,7 +68,7 @@ func (q *Queue) store(some []decided) {
 	ids := make([]string, len(some))
 	for i, d := range some {
 		ids[i] = d.id
-		if number, own := strings.CutPrefix(d.reply, q.process+"/"); own && d.result != (result{}) {
+		if number, own := strings.CutPrefix(d.reply, q.process+"/"); own && !d.result.zero() {
 			q.end(number, d.result, false)
 		}
 	}
@@ -101,7 +97,7 @@ func (q *Queue) write(ctx context.Context, pipe redis.Pipeliner, some []decided)
 	lives := map[string]time.Duration{} // of streams
 	for _, d := range some {
 		switch process, number, _ := strings.Cut(d.reply, "/"); {
-		case d.result == (result{}):
+		case d.result.zero():
 			pipe.XAdd(ctx, d.in(q.calls))
 			lives[q.calls] = q.options.Keep
 		case process == "":

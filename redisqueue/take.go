@@ -51,7 +51,7 @@ func (q *Queue) sift(found []entry) (good []entry) {
 		if e.uris != nil && q.age(e.first) <= q.options.Keep {
 			good = append(good, e)
 		} else {
-			bad = append(bad, decided{e, result{err: failed(e.uris, why, webdelivery.OutcomeUnknown)}})
+			bad = append(bad, decided{e, result{err: why}})
 		}
 	}
 	if len(bad) > 0 {

@@ -133,14 +133,14 @@ func (j *job) purge(ctx context.Context, client *webdelivery.Client) {
 	carried := map[int64]int{} // number of URIs of each transaction
 	one := func(uri webdelivery.PurgeURI) error {
 		line.handOver()
-		receipt, err := queue.Purge(ctx, uri)
+		receipts, err := queue.Purge(ctx, uri)
 		line.ended(err == nil)
 		if err != nil {
 			return j.fail(uri.URIPattern, err)
 		}
 		j.mu.Lock()
 		defer j.mu.Unlock()
-		carried[receipt.TransactionID]++
+		carried[receipts[0].TransactionID]++
 		return nil
 	}
 	j.stopped(j.lines.Each(ctx, callers, func(line string) error {
@@ -182,12 +182,14 @@ var inFlags = strings.NewReplacer("use ExactBoth for", "set -both for", "or Pref
 // fail records a URI that may have no transaction. It returns the error if other URIs would fail in the same way.
 func (j *job) fail(uri string, err error) error {
 	outcome := webdelivery.OutcomeOf(err).String()
-	if queued, ok := errors.AsType[*webdelivery.QueueError](err); ok {
-		err = queued.Err // without the URI, which the line has already
+	if queued, ok := errors.AsType[*webdelivery.QueueError](err); ok && len(queued.Failures) > 0 {
+		err = queued.Failures[0].Err // without the URI, which the line has already
 	}
 	others := err
-	if errors.Is(err, webdelivery.ErrInvalid) || errors.Is(err, webdelivery.ErrBadRequest) {
-		others = nil // only this URI is refused
+	for _, only := range []error{webdelivery.ErrInvalid, webdelivery.ErrBadRequest, webdelivery.ErrHostRefused, webdelivery.ErrRefusedTogether} {
+		if errors.Is(err, only) {
+			others = nil
+		}
 	}
 	if refused, ok := errors.AsType[*webdelivery.ValidationError](err); ok {
 		err = errors.New(inFlags.Replace(refused.Reason))

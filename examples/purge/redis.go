@@ -46,7 +46,7 @@ func (j *job) connect(ctx context.Context) ([]webdelivery.Option, error) {
 
 // queue returns the queue of this process, or with -redis that of all.
 func (j *job) queue(client *webdelivery.Client) (interface {
-	Purge(ctx context.Context, uris ...webdelivery.PurgeURI) (*webdelivery.PurgeReceipt, error)
+	Purge(ctx context.Context, uris ...webdelivery.PurgeURI) ([]*webdelivery.PurgeReceipt, error)
 	Close(ctx context.Context) error
 }, error,
 ) {

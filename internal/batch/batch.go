@@ -1,7 +1,7 @@
 // Package batch combines the URIs of many callers into few requests. Permits are scarce, but a request may carry any
 // number of URIs, so the queue first acquires a permit and then builds the request from everything that is pending. If
-// the service refuses a request because of some URIs, the queue splits it until they are found. Each caller gets the
-// outcome of its own URIs.
+// the service refuses a request because of some URIs, the queue splits it until they are found, by host first. Each
+// caller gets the outcome of its own URIs.
 //
 // The package must not depend on HTTP, JSON, or how a request contains a URI, which is left to a [Work]. Its entry
 // points are [New], [Queue.Put], [Queue.PutFrom] and [Queue.Close].
@@ -18,25 +18,27 @@ import (
 // ErrClosed means that the queue is closed, or that the context of Close ended before all work was done.
 var ErrClosed = errors.New("webdelivery: purge queue closed")
 
-// ErrRefusedTogether means that a URI was refused together with others and not sent alone.
-var ErrRefusedTogether = errors.New("webdelivery: refused together with others and not sent alone; purge it again")
-
 // URI is a URI to purge. Equal URIs in a request are sent once.
 type URI struct {
 	MatchMode, Pattern, Modifier string
-	Size                         int // bytes that it takes in a request
+	Host                         string // of the pattern, "" if it has none
+	Size                         int    // bytes that it takes in a request
 }
 
 // Work contains the functions that a queue calls.
 type Work struct {
 	// Acquire waits for a permit to send one request.
 	Acquire func(context.Context) (Permit, error)
-	// Send sends one request. If the permit is nil, Send acquires one.
+	// Send sends one request, and ends its permit.
 	Send func(context.Context, Permit, []URI) Response
 	// Wait waits for the transaction of an accepted request. If it is nil, a URI is done once it is accepted.
 	Wait func(ctx context.Context, receipt any) error
 	// Left returns the error for a caller whose context has ended. sent reports whether its URIs were part of a request.
 	Left func(ctx context.Context, sent bool) error
+	// Undecided returns the error for URIs that the service refused only together with others. alone is the number of URIs
+	// of their host that were refused alone, none being accepted, or 0 if the queue stopped searching. refusal is the last
+	// refusal of others.
+	Undecided func(host string, alone int, refusal error) error
 	// Report is called with the newest statistics after requests and failed permits. Calls do not overlap. It may be nil.
 	Report func(Stats)
 }
@@ -64,10 +66,15 @@ type Response struct {
 
 // Result is the result of one caller.
 type Result struct {
-	Receipt any // from the request with the last accepted URI; nil if none was accepted
-	// Failed holds the URIs that failed, and Err says why; several causes are joined. Outcome is that of all the caller's
-	// URIs.
-	Failed  []URI
+	Receipts []any             // from the requests that carried its URIs; nil if none was accepted
+	Failures []Failure         // in the order of its URIs
+	Outcome  transport.Outcome // of all its URIs
+}
+
+// Failure is a URI that was refused or may not have been carried out.
+type Failure struct {
+	URI     URI
+	Receipt any // if the service accepted it, but its transaction failed or has not ended
 	Err     error
 	Outcome transport.Outcome
 }
@@ -75,7 +82,9 @@ type Result struct {
 // Stats is the state of a queue.
 type Stats struct {
 	Pending   int           // URIs that are not yet part of a request
-	Accepted  int           // URIs accepted so far; equal ones in one request count once
+	InFlight  int           // URIs of requests that the service has neither accepted nor refused
+	Accepted  int           // URIs accepted so far; equal ones in one request count once, as in InFlight and Refused
+	Refused   int           // URIs that failed because the service refused them, alone or together with others
 	Requests  int           // requests so far
 	OldestAge time.Duration // how long the oldest pending caller has waited; 0 if none is pending
 	Failures  int           // failed requests and permits since the service last accepted or refused a request

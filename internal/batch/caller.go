@@ -9,26 +9,33 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/transport"
 )
 
-// caller is a call of Put, or one of the calls in PutFrom. The queue's lock guards its fields, except uris and done.
-// result does not change after done is closed.
+// caller is a call of Put, or one of the calls in PutFrom. The queue's lock guards its fields, except uris, hosts and
+// done. result does not change after done is closed.
 type caller struct {
-	uris    []URI // without duplicates
+	uris    []URI    // without duplicates
+	hosts   []string // of these
+	room    int64    // acquired in pending
 	since   time.Time
 	place   *list.Element // its element in pending.callers
 	request *request      // the request with the URIs; nil while they are pending
-	jobs    []*job        // work done for this caller, possibly shared with others
-	waits   int           // number of transactions to wait for
 
 	ended  bool // it has a result, or has left
 	result Result
 	done   chan struct{} // closed when there is a result
 }
 
-func newCaller(uris []URI) *caller { return &caller{uris: uris, done: make(chan struct{})} }
+func newCaller(uris []URI) *caller {
+	hosts, _ := byHost(uris)
+	return &caller{uris: uris, hosts: hosts, done: make(chan struct{})}
+}
 
 // unsent returns the result of a caller whose URIs were not sent.
 func (c *caller) unsent(err error) Result {
-	return Result{Failed: c.uris, Err: err, Outcome: transport.NotApplied}
+	failures := make([]Failure, len(c.uris))
+	for i, uri := range c.uris {
+		failures[i] = Failure{URI: uri, Err: err, Outcome: transport.NotApplied}
+	}
+	return Result{Failures: failures, Outcome: transport.NotApplied}
 }
 
 // end ends a caller. It must be called only once.
@@ -37,34 +44,15 @@ func (c *caller) end(result Result) {
 	close(c.done)
 }
 
-// signal is a context that ends when set is called. set may be called several times.
+// signal is a context that ends when set is called. set may be called several times; the first cause counts.
 type signal struct {
 	context.Context //nolint:containedctx // no caller's context may end another's work
 
-	set context.CancelFunc
+	set context.CancelCauseFunc
 }
 
 // newSignal returns a signal that is also set when with is set. The zero signal is never set.
 func newSignal(with signal) signal {
-	ctx, cancel := context.WithCancel(cmp.Or(with.Context, context.Background()))
+	ctx, cancel := context.WithCancelCause(cmp.Or(with.Context, context.Background()))
 	return signal{ctx, cancel}
-}
-
-// job is work that several callers share. It is canceled when all of them have left.
-type job struct {
-	canceled signal
-	callers  int   // number of callers that have not left
-	left     error // why the last caller left; nil while there is one
-}
-
-func (j *job) add(c *caller) {
-	j.callers++
-	c.jobs = append(c.jobs, j)
-}
-
-func (j *job) leave(reason error) {
-	if j.callers--; j.callers == 0 {
-		j.left = reason
-		j.canceled.set()
-	}
 }

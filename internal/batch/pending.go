@@ -1,9 +1,17 @@
 package batch
 
 import (
+	"cmp"
 	"container/list"
+	"iter"
+	"slices"
 
 	"golang.org/x/sync/semaphore"
+)
+
+const (
+	shortTurn = 8    // in so many requests that leave callers behind, one takes the shortest callers first
+	maxMisses = 1000 // so many callers that do not fit end the search for others that do
 )
 
 // pending holds the callers whose URIs wait for a request, oldest first.
@@ -11,42 +19,68 @@ type pending struct {
 	callers list.List
 	uris    int                 // of these callers
 	room    *semaphore.Weighted // free room, in URIs
-}
-
-// add appends a caller. Room for its URIs must have been acquired.
-func (p *pending) add(c *caller) {
-	c.place = p.callers.PushBack(c)
-	p.uris += len(c.uris)
+	hosts   hosts
+	turn    int // requests that left callers behind since the shortest callers came first
 }
 
 func (p *pending) remove(c *caller) {
 	p.callers.Remove(c.place)
 	p.uris -= len(c.uris)
-	p.room.Release(int64(len(c.uris)))
+	p.room.Release(c.room)
 }
 
-// first returns the oldest caller, or nil if there is none.
-func (p *pending) first() *caller {
-	if place := p.callers.Front(); place != nil {
-		return place.Value.(*caller) //nolint:forcetypeassert // add adds nothing else
+// in yields the callers in a lane, or in all lanes if there is none, oldest first. The loop may remove them.
+func (p *pending) in(l lane) iter.Seq[*caller] {
+	return func(yield func(*caller) bool) {
+		for next := p.callers.Front(); next != nil; {
+			c := next.Value.(*caller) //nolint:forcetypeassert // nothing else is added
+			next = next.Next()
+			if (l == none || p.hosts.lane(c.hosts) == l) && !yield(c) {
+				return
+			}
+		}
+	}
+}
+
+// first returns the oldest of these, or nil.
+func (p *pending) first(l lane) *caller {
+	for c := range p.in(l) {
+		return c
 	}
 	return nil
 }
 
-// take removes and returns the oldest callers whose URIs fit into one request. Those of the first caller always fit.
-func (p *pending) take(limits Options) (taken []*caller, next load) {
+// take removes and returns callers in a lane whose URIs fit into one request: the oldest one in any case, and then the
+// next oldest that still fit. Now and then the shortest come first, so that they need not wait for all long ones.
+func (p *pending) take(l lane, limits Options) (taken []*caller, next load) {
 	next = newLoad()
-	for c := p.first(); c != nil && (len(taken) == 0 || next.fits(c.uris, limits)); c = p.first() {
+	callers, misses := p.in(l), 0
+	if p.turn == shortTurn-1 {
+		callers = slices.Values(slices.SortedStableFunc(callers, shorter))
+	}
+	for c := range callers {
+		if len(taken) > 0 && !next.fits(c.uris, limits) {
+			if misses++; misses == maxMisses {
+				break
+			}
+			continue
+		}
 		next.add(c.uris)
 		p.remove(c)
 		taken = append(taken, c)
 	}
+	if misses > 0 {
+		p.turn = (p.turn + 1) % shortTurn
+	}
 	return taken, next
 }
 
+// shorter compares callers by the number of their URIs.
+func shorter(a, b *caller) int { return cmp.Compare(len(a.uris), len(b.uris)) }
+
 // fail ends all callers with err. Their URIs will not be sent.
 func (p *pending) fail(err error) {
-	for c := p.first(); c != nil; c = p.first() {
+	for c := range p.in(none) {
 		p.remove(c)
 		c.end(c.unsent(err))
 	}
@@ -78,6 +112,9 @@ func (l *load) fits(uris []URI, limits Options) bool {
 		if l.results[uri] == nil {
 			count, bytes = count+1, bytes+uri.Size
 		}
+		if count > limits.MaxURIs || bytes > limits.MaxBytes {
+			return false
+		}
 	}
-	return count <= limits.MaxURIs && bytes <= limits.MaxBytes
+	return true
 }

@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -15,43 +16,69 @@ func letters(word string) (uris []URI) {
 	return uris
 }
 
+// pendingOf returns callers with a URI for each letter.
+func pendingOf(t *testing.T, callers ...string) *pending {
+	t.Helper()
+	p := &pending{room: semaphore.NewWeighted(1000), hosts: hosts{known: map[string]host{}}}
+	for _, word := range callers {
+		c := newCaller(letters(word))
+		c.room = int64(len(word))
+		assert.True(t, p.room.TryAcquire(c.room))
+		c.place = p.callers.PushBack(c)
+		p.uris += len(word)
+	}
+	return p
+}
+
 // A request takes the oldest callers whose URIs fit, without duplicates.
 func TestTake(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name              string
-		callers           []string // the URIs of each are the letters
+		callers           string // the URIs of each are the letters
 		maxURIs, maxBytes int
 		want              string
-		callersLeft       int
+		left              string
 	}{
-		{"all", []string{"a", "bc"}, 9, 99, "abc", 0},
-		{"a URI of several callers counts once", []string{"ab", "bc", "a"}, 3, 3, "abc", 0},
-		{"too many URIs", []string{"ab", "cd", "a"}, 3, 99, "ab", 2},
-		{"too many bytes", []string{"ab", "cd", "e"}, 99, 3, "ab", 2},
-		{"the oldest fits always", []string{"abcd", "a"}, 1, 1, "abcd", 1},
-		{"the oldest fits always, and one who adds nothing if it is not too large", []string{"abcd", "a"}, 4, 4, "abcd", 0},
-		{"nobody", nil, 9, 99, "", 0},
+		{"all", "a bc", 9, 99, "abc", ""},
+		{"a URI of several callers counts once", "ab bc a", 3, 3, "abc", ""},
+		{"too many URIs, but the last one fits", "ab cd a", 3, 99, "ab", "cd"},
+		{"too many bytes", "ab cd e", 99, 3, "abe", "cd"},
+		{"the oldest always fits", "abcd a", 1, 1, "abcd", "a"},
+		{"the oldest always fits, and one who adds nothing if it is not too large", "abcd a", 4, 4, "abcd", ""},
+		{"nobody", "", 9, 99, "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			p := pending{room: semaphore.NewWeighted(100)}
-			for _, word := range c.callers {
-				assert.True(t, p.room.TryAcquire(int64(len(word))))
-				p.add(newCaller(letters(word)))
-			}
-			taken, next := p.take(Options{MaxURIs: c.maxURIs, MaxBytes: c.maxBytes})
+			p := pendingOf(t, strings.Fields(c.callers)...)
+			taken, next := p.take(ahead, Options{MaxURIs: c.maxURIs, MaxBytes: c.maxBytes})
 			assert.Equal(t, letters(c.want), next.uris)
 			assert.Len(t, next.results, len(c.want))
-			assert.Len(t, taken, len(c.callers)-c.callersLeft)
-			assert.Equal(t, c.callersLeft, p.callers.Len())
+			assert.Len(t, taken, len(strings.Fields(c.callers))-len(strings.Fields(c.left)))
 			waiting := 0
-			for _, word := range c.callers[len(taken):] {
-				waiting += len(word)
+			for caller := range p.in(none) {
+				waiting += len(caller.uris)
 			}
+			assert.Equal(t, len(strings.Join(strings.Fields(c.left), "")), waiting)
 			assert.Equal(t, waiting, p.uris)
-			assert.True(t, p.room.TryAcquire(int64(100-waiting)), "room is released")
+			assert.True(t, p.room.TryAcquire(int64(1000-waiting)), "room is released")
 			assert.False(t, p.room.TryAcquire(1))
 		})
 	}
+}
+
+// In every eighth request that leaves callers behind, the shortest come first. No caller is passed more often.
+func TestShortCallersFirst(t *testing.T) {
+	t.Parallel()
+	p := pendingOf(t, "ab", "cd", "ef", "gh", "ij", "kl", "mn", "op", "q", "r", "st")
+	var requests []string
+	for p.uris > 0 {
+		_, next := p.take(ahead, Options{MaxURIs: 2, MaxBytes: 99})
+		var request strings.Builder
+		for _, uri := range next.uris {
+			request.WriteString(uri.Pattern)
+		}
+		requests = append(requests, request.String())
+	}
+	assert.Equal(t, []string{"ab", "cd", "ef", "gh", "ij", "kl", "mn", "qr", "op", "st"}, requests)
 }

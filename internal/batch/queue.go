@@ -3,36 +3,46 @@ package batch
 import (
 	"cmp"
 	"context"
-	"errors"
+	"slices"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/semaphore"
 )
 
-// linger is how long an idle queue waits for further callers before it acquires a permit.
-const linger = 10 * time.Millisecond
+const (
+	linger   = 10 * time.Millisecond // how long an idle queue waits for further callers before it acquires a permit
+	maxParts = 8                     // if so many parts of refused requests wait for permits, callers wait for them
+)
 
 // Queue combines the URIs of any number of goroutines into few requests. It is safe for concurrent use. An idle queue
 // has no goroutine.
 type Queue struct {
 	work      Work
 	options   Options
-	underWay  *semaphore.Weighted
-	closing   signal // Close has been called
-	gaveUp    signal // the context of a Close has ended
-	idle      signal // Close has been called, and no worker is running
-	abandoned signal // a Close has returned although a worker is still running
+	underWay  *semaphore.Weighted // requests and parts without a response
+	closing   signal              // Close has been called
+	gaveUp    signal              // the context of a Close has ended
+	abandoned signal              // a Close has returned although a worker is still running
+	workers   sync.WaitGroup      // goroutines of the queue, and PutFrom calls that have not begun a request
 
 	mu         sync.Mutex // guards the fields below
-	workers    int        // goroutines of the queue, and PutFrom calls that have not begun a request
 	pending    pending
-	sent       map[*caller]bool // callers whose URIs are in a request, except those that have left
-	collecting bool             // a worker is acquiring permits
-	deserted   signal           // all callers that waited for a permit have left
-	left       error            // why the last of them left
-	dropped    int              // URIs that had not ended when the context of a Close ended
+	parts      []*part // of refused requests, waiting for permits
+	behind     bool    // the last permit did not go to lane ahead
+	collecting bool    // a worker is acquiring permits
+	deserted   signal  // all callers that waited for a permit have left
+	unfinished int     // callers in requests that have no result and have not left
+	dropped    int     // callers that had no result when the context of a Close ended
 	stats      statistics
+}
+
+// part is a part of a refused request that waits for its permit.
+type part struct {
+	since   time.Time
+	granted chan struct{} // closed when the permit or the error is there
+	permit  Permit
+	err     error
 }
 
 // New returns a queue.
@@ -40,14 +50,13 @@ func New(work Work, options Options) *Queue {
 	return &Queue{
 		work: work, options: options,
 		underWay: semaphore.NewWeighted(int64(options.UnderWay)),
-		closing:  newSignal(signal{}), gaveUp: newSignal(signal{}), idle: newSignal(signal{}), abandoned: newSignal(signal{}), deserted: newSignal(signal{}),
-		pending: pending{room: semaphore.NewWeighted(int64(options.MaxPending))},
-		sent:    map[*caller]bool{},
+		closing:  newSignal(signal{}), gaveUp: newSignal(signal{}), abandoned: newSignal(signal{}), deserted: newSignal(signal{}),
+		pending: pending{room: semaphore.NewWeighted(int64(options.MaxPending)), hosts: hosts{known: map[string]host{}}},
 	}
 }
 
 // Put adds URIs to the queue and waits for their results. There must be at least one, no duplicates, and no more than
-// MaxPending. The URIs of one call go into one request, possibly with those of other callers. When ctx ends, Put
+// MaxPending. The URIs of one call go into one request, usually with those of other callers. When ctx ends, Put
 // returns at once, and URIs that were not sent are removed from the queue.
 func (q *Queue) Put(ctx context.Context, uris []URI) Result {
 	c := newCaller(uris)
@@ -71,13 +80,25 @@ func (q *Queue) enter(ctx context.Context, c *caller) error {
 		q.pending.room.Release(int64(len(c.uris)))
 		return ErrClosed
 	}
-	c.since = time.Now()
-	q.pending.add(c)
+	c.room = int64(len(c.uris))
+	q.addLocked(c)
+	return nil
+}
+
+// addLocked adds a caller. The caller of addLocked holds the lock.
+func (q *Queue) addLocked(c *caller) {
+	c.since, c.place = time.Now(), q.pending.callers.PushBack(c)
+	q.pending.uris += len(c.uris)
+	q.collectLocked()
+}
+
+// collectLocked starts a worker that acquires permits if something can be sent, unless there is one. The caller holds
+// the lock.
+func (q *Queue) collectLocked() {
 	if !q.collecting {
 		q.collecting = true
-		q.goLocked(q.collect)
+		q.workers.Go(q.collect)
 	}
-	return nil
 }
 
 // await waits for the result of a caller, or for the end of its context.
@@ -104,95 +125,127 @@ func (q *Queue) leave(c *caller, reason error) Result {
 	}
 	c.ended = true
 	if c.request == nil {
-		if q.pending.remove(c); q.pending.uris == 0 {
-			q.left = reason
-			q.deserted.set()
-		}
+		q.pending.remove(c)
+		q.desertLocked(reason)
 		return c.unsent(reason)
 	}
-	delete(q.sent, c)
-	for _, j := range c.jobs {
-		j.leave(reason)
+	c.request.leaveLocked(reason)
+	return resultOf(c.uris, c.request.results, reason, q.work.Wait != nil)
+}
+
+// desertLocked cancels the wait for a permit if none waits for one any more. The caller holds the lock.
+func (q *Queue) desertLocked(reason error) {
+	if q.pending.uris == 0 && len(q.parts) == 0 {
+		q.deserted.set(reason)
 	}
-	return q.resultLocked(c, reason)
 }
 
-// goLocked calls f in a new goroutine. The caller holds the lock.
-func (q *Queue) goLocked(f func()) {
-	q.workers++
-	go func() {
-		defer q.endWorker()
-		f()
-	}()
-}
-
-func (q *Queue) endWorker() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.workers--
-	q.checkIdleLocked()
-}
-
-// collect acquires permits and sends pending URIs until there are none.
+// collect acquires permits and uses them until nothing can be sent.
 func (q *Queue) collect() {
 	time.Sleep(linger)
-	for {
-		deserted, ok := q.beginPermit()
-		if !ok {
-			return
-		}
-		if sent, err := q.withPermit(deserted, q.sendPending); !sent {
+	for deserted, ok := q.beginPermit(); ok; deserted, ok = q.beginPermit() {
+		if err := q.withPermit(deserted, q.usePermit); err != nil {
 			q.failPermit(deserted, err)
 		}
 	}
 }
 
-// beginPermit returns the context for a wait for a permit. It returns false if no caller is pending.
+// beginPermit returns the context for a wait for a permit. It returns false if nothing can be sent.
 func (q *Queue) beginPermit() (deserted signal, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.deserted.set() // releases the signal of the last wait
-	if q.collecting = q.pending.uris > 0; !q.collecting {
-		return signal{}, false
-	}
+	q.deserted.set(nil) // releases the signal of the last wait
 	q.deserted = newSignal(q.gaveUp)
-	return q.deserted, true
+	q.collecting = q.nextLocked() != none
+	return q.deserted, q.collecting
 }
 
-// withPermit waits until a request may be sent, and calls send with its permit. If send does not use the permit,
+// withPermit waits until a request may be sent, and calls use with its permit. If use does not use the permit,
 // withPermit ends it.
-func (q *Queue) withPermit(ctx context.Context, send func(Permit) (sent bool, err error)) (sent bool, err error) {
+func (q *Queue) withPermit(ctx context.Context, use func(Permit) (used bool, err error)) error {
 	if err := q.underWay.Acquire(ctx, 1); err != nil {
-		return false, err
+		return err
 	}
-	var permit Permit
+	used := false
 	defer func() {
-		if sent {
-			return
+		if !used {
+			q.underWay.Release(1)
 		}
-		q.underWay.Release(1)
-		if permit != nil {
+	}()
+	permit, err := q.work.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if !used {
 			permit.End(ctx, time.Time{})
 		}
 	}()
-	if permit, err = q.work.Acquire(ctx); err != nil {
-		return false, err
-	}
-	return send(permit)
+	used, err = use(permit)
+	return err
 }
 
-// sendPending starts a request with pending URIs. It returns false if there are none.
-func (q *Queue) sendPending(permit Permit) (sent bool, err error) {
+// nextLocked returns the lane that gets the next permit: ahead, unless it got the last one and another lane waits; or a
+// part of a refused request, or the callers in lane apart, whichever have waited longer. The caller holds the lock.
+func (q *Queue) nextLocked() lane {
+	next, full := none, len(q.parts) >= maxParts
+	if len(q.parts) > 0 {
+		next = search
+	}
+	if c := q.pending.first(apart); c != nil && !full && (next == none || c.since.Before(q.parts[0].since)) {
+		next = apart
+	}
+	if (next == none || q.behind) && !full && q.pending.first(ahead) != nil {
+		next = ahead
+	}
+	return next
+}
+
+// usePermit uses a permit for what comes next. It returns false if there is nothing.
+func (q *Queue) usePermit(permit Permit) (used bool, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	callers, next := q.pending.take(q.options)
-	if len(callers) > 0 {
-		q.sendLocked(callers, next, permit)
+	next := q.nextLocked()
+	switch q.behind = next != ahead; next {
+	case ahead, apart:
+		callers, uris := q.pending.take(next, q.options)
+		q.sendLocked(callers, uris, permit)
+	case search:
+		q.parts[0].grant(permit, nil)
+		q.parts = q.parts[1:]
+	case none:
 	}
-	return len(callers) > 0, nil
+	return next != none, nil
 }
 
-// failPermit records a failed wait for a permit, and fails the pending callers. If it failed because all callers had
+// acquirePart waits for a permit for a part of a request, until the request is canceled.
+func (q *Queue) acquirePart(canceled signal) (Permit, error) {
+	p := &part{since: time.Now(), granted: make(chan struct{})}
+	q.mu.Lock()
+	q.parts = append(q.parts, p)
+	q.collectLocked()
+	q.mu.Unlock()
+	select {
+	case <-p.granted:
+	case <-canceled.Done():
+		q.mu.Lock()
+		if i := slices.Index(q.parts, p); i >= 0 { // otherwise it has its permit by now
+			q.parts = slices.Delete(q.parts, i, i+1)
+			p.grant(nil, canceled.Err())
+			q.desertLocked(context.Cause(canceled))
+		}
+		q.mu.Unlock()
+		<-p.granted
+	}
+	return p.permit, p.err
+}
+
+func (p *part) grant(permit Permit, err error) {
+	p.permit, p.err = permit, err
+	close(p.granted)
+}
+
+// failPermit records a failed wait for a permit, and fails whatever waits for one. If it failed because all callers had
 // left, those that have come since then wait for the next permit. If a Close gave up, it has failed the callers
 // already, and the failure says nothing about the service.
 func (q *Queue) failPermit(deserted signal, err error) {
@@ -202,18 +255,14 @@ func (q *Queue) failPermit(deserted signal, err error) {
 	case q.gaveUp.Err() != nil:
 		return
 	case deserted.Err() != nil:
-		err = whyFailed(q.left, err)
+		err = context.Cause(deserted)
 	default:
 		q.pending.fail(err)
+		for _, p := range q.parts {
+			p.grant(nil, err)
+		}
+		q.parts = nil
 	}
 	q.stats.fail(err)
 	q.reportLocked()
-}
-
-// whyFailed joins the reason why the last caller left with the error of its work.
-func whyFailed(left, err error) error {
-	if err == context.Canceled { //nolint:errorlint // alone, it only means that all callers have left
-		return left
-	}
-	return errors.Join(left, err)
 }

@@ -3,6 +3,8 @@ package batch_test
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -65,14 +67,14 @@ func TestRefusedItems(t *testing.T) {
 		for _, result := range results {
 			got = append(got, <-result)
 		}
-		assert.Equal(w, []string{"abcdefgh", "abcd", "ab", "c", "defgh"}, w.requests)
-		third, fourth, fifth := 2*time.Second+half, 3*time.Second+half, 4*time.Second+half
+		assert.Equal(w, []string{"cdabefgh", "c", "h", "abefgd"}, w.requests, "the shortest callers come first")
+		second, fourth := time.Second+half, 3*time.Second+half
 		assert.Equal(w, []ended{
-			{receipt: 3, after: third},
-			{receipt: 5, failed: "c", text: "refused", after: fifth},
-			{failed: "c", text: "refused", outcome: transport.NotApplied, after: fourth},
-			{receipt: 5, after: fifth},
-			{receipt: 5, after: fifth},
+			{receipt: 4, after: fourth},
+			{receipt: 4, failed: "c", text: "refused", after: fourth},
+			{failed: "c", text: "refused", outcome: transport.NotApplied, after: second},
+			{receipt: 4, after: fourth},
+			{receipt: 4, after: fourth},
 		}, got)
 	})
 }
@@ -194,5 +196,140 @@ func TestDoubt(t *testing.T) {
 		got := <-w.put(w.Context(), "ab")
 		assert.Equal(w, "refused", got.text)
 		assert.Equal(w, transport.Unknown, got.outcome)
+	})
+}
+
+// URIs of a host that was refused travel apart, so that the callers of others wait for one permit at most. An accepted
+// URI clears the host.
+func TestRefusedHostsTravelApart(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) { w.refused = "ABCDEFGHIJ" }, func(w *world) {
+		<-w.put(w.Context(), "a")
+		good, bad := w.put(w.Context(), "ab"), w.put(w.Context(), "ABCDEFGHIJ")
+		assert.Equal(w, ended{receipt: 3, after: 2*time.Second + half}, <-good)
+		got := <-bad
+		assert.Equal(w, "refused, host A: 6 alone, refused", got.text)
+		assert.Equal(w, "ABCDEFGHIJ", got.failed)
+		assert.Equal(w, transport.NotApplied, got.outcome)
+		assert.Equal(w, []string{"a", "abABCDEFGHIJ", "ab", "A", "J", "F", "C", "D", "E"}, w.requests, "from all over the list")
+
+		w.requests = nil
+		bad, good = w.put(w.Context(), "AB"), w.put(w.Context(), "c")
+		assert.Equal(w, "refused, host A: 7 alone, refused", (<-bad).text)
+		<-good
+		assert.Equal(w, []string{"c", "A"}, w.requests)
+
+		w.requests, w.refused = nil, ""
+		<-w.put(w.Context(), "AB")
+		bad, good = w.put(w.Context(), "AB"), w.put(w.Context(), "c")
+		<-good
+		<-bad
+		assert.Equal(w, []string{"A", "B", "cAB"}, w.requests)
+	})
+}
+
+// Refusals are forgotten after 10 minutes.
+func TestRefusalsAreForgotten(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) { w.refused = "A" }, func(w *world) {
+		<-w.put(w.Context(), "a")
+		<-w.put(w.Context(), "A")
+		for i, want := range []string{"b", "bA"} {
+			w.requests = nil
+			both := []<-chan ended{w.put(w.Context(), "b"), w.put(w.Context(), "A")}
+			<-both[0]
+			<-both[1]
+			assert.Contains(w, w.requests, want)
+			if i == 0 {
+				time.Sleep(10 * time.Minute)
+			}
+		}
+	})
+}
+
+// Callers of a host that is being searched wait until its part has ended, even if that is lost.
+func TestSearchedHosts(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		w.refused = "B"
+		w.work.Send = func(ctx context.Context, held batch.Permit, uris []batch.URI) batch.Response {
+			if got := w.send(ctx, held, uris); letters(uris) != "A" {
+				return got
+			}
+			return batch.Response{Err: errLost}
+		}
+	}, func(w *world) {
+		<-w.put(w.Context(), "a")
+		first := w.put(w.Context(), "aABC")
+		time.Sleep(2 * time.Second)
+		held, other := w.put(w.Context(), "D"), w.put(w.Context(), "b")
+		<-other
+		<-held
+		assert.Equal(w, ended{receipt: 7, failed: "AB", text: "lost, refused", after: 7*time.Second + half}, <-first)
+		assert.Equal(w, []string{"a", "aABC", "a", "b", "A", "D", "C", "B"}, w.requests)
+	})
+}
+
+// Requests wait while 8 parts of refused ones wait for permits, so that searches end.
+func TestSearchesAreBounded(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) { w.options.MaxURIs = 3 }, func(w *world) {
+		var calls []string // of three URIs each, the last of which is refused
+		for i := range rune(30) {
+			calls = append(calls, string([]rune{1000 + 3*i, 1001 + 3*i, 1002 + 3*i}))
+			w.refused += string(1002 + 3*i)
+		}
+		var all []<-chan ended
+		for _, call := range calls {
+			all = append(all, w.put(w.Context(), call))
+		}
+		for _, result := range all {
+			<-result
+		}
+		most := 0
+		for at := range w.requests {
+			open := 0
+			for _, call := range calls {
+				begun := slices.Index(w.requests, call)
+				if begun <= at && slices.ContainsFunc(w.requests[at:], func(part string) bool { return part != call && strings.Contains(call, part) }) {
+					open++
+				}
+			}
+			most = max(most, open)
+		}
+		assert.LessOrEqual(w, most, 8+4, "besides those under way")
+	})
+}
+
+// If a permit fails, the parts that wait for it fail, too. If all callers of a part leave, nothing is acquired for it.
+func TestPermitsOfParts(t *testing.T) {
+	t.Parallel()
+	failing := func(w *world) {
+		w.refused = "b"
+		w.work.Acquire = func(ctx context.Context) (batch.Permit, error) {
+			permit, err := w.acquire(ctx)
+			if w.asked == 2 {
+				w.count(-1)
+				return nil, errLost
+			}
+			return permit, err
+		}
+	}
+	inWorld(t, failing, func(w *world) {
+		both, waiting := w.put(w.Context(), "ab"), (<-chan ended)(nil)
+		time.Sleep(700 * time.Millisecond)
+		waiting = w.put(w.Context(), "c")
+		assert.Equal(w, ended{failed: "c", text: "lost", outcome: transport.NotApplied, after: time.Second}, <-waiting)
+		assert.Equal(w, ended{failed: "ab", text: "lost, refused", outcome: transport.NotApplied, after: 2*time.Second + half}, <-both)
+		assert.Equal(w, []string{"ab", "b"}, w.requests)
+
+		w.requests = nil
+		time.Sleep(time.Second)
+		ctx, cancel := context.WithTimeout(w.Context(), 700*time.Millisecond)
+		defer cancel()
+		got := <-w.put(ctx, "ab")
+		assert.Equal(w, transport.Unknown, got.outcome)
+		time.Sleep(10 * time.Second)
+		assert.Equal(w, []string{"ab"}, w.requests)
 	})
 }

@@ -1,120 +1,211 @@
 package batch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/webdelivery/webdelivery-go/internal/transport"
 )
 
-// request sends the URIs of some callers in one request. If that is refused, it sends them in parts.
+// request sends the URIs of some callers in one request. If that is refused, it sends them in parts. It is canceled when
+// all callers have their results or have left.
 type request struct {
-	job
 	load
-	queue        *Queue
-	open         []*caller            // callers whose URIs are not all decided
-	transactions map[any]*transaction // by receipt
+	queue    *Queue
+	permit   Permit // for the first part; each further one acquires its own
+	canceled signal
+	open     []*caller // callers without a result, and some of those that have left
+	callers  int       // number of callers without a result that have not left
+	refusal  error     // of the last part that was refused
+	over     *bool     // whether nothing more is sent
 }
 
 // sendLocked starts a request with the URIs of some callers. The caller holds the lock.
 func (q *Queue) sendLocked(callers []*caller, uris load, permit Permit) {
-	r := &request{job: job{canceled: newSignal(q.gaveUp)}, load: uris, queue: q, open: slices.Clone(callers), transactions: map[any]*transaction{}}
+	r := &request{load: uris, queue: q, permit: permit, canceled: newSignal(q.gaveUp), open: slices.Clone(callers), callers: len(callers), over: new(bool)}
 	for _, c := range callers {
 		c.request = r
-		q.sent[c] = true
-		r.job.add(c)
 	}
-	q.goLocked(func() {
-		defer q.underWay.Release(1)
-		rest := r.run(permit)
+	q.unfinished += len(callers)
+	q.stats.InFlight += len(uris.uris)
+	together, sure, refused := q.pending.hosts.divide(r.shortestFirst())
+	q.workers.Go(func() {
+		s := searcher{r, maxRequests(len(r.uris))}
+		if len(together) > 0 {
+			s.hosts(together, sure)
+		}
+		for _, uris := range refused {
+			s.host(uris, false)
+		}
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		r.setLocked(rest, Response{Err: ErrRefusedTogether, Outcome: transport.NotApplied})
-		r.canceled.set()
+		*r.over = true
+		q.collectLocked()
 	})
 }
 
-// run sends the URIs. The first request uses permit, and each further one acquires its own. run returns the URIs that
-// were only refused together with others, or not sent.
-func (r *request) run(permit Permit) (rest []URI) {
-	s := splitter{maxSplits(len(r.uris)), func(from, to int) answer {
-		defer func() { permit = nil }()
-		return r.send(permit, r.uris[from:to])
-	}}
-	return r.uris[s.split(len(r.uris)):]
+// shortestFirst returns the URIs of the shortest callers first, so that these need not wait until the refused ones among
+// many others are found.
+func (r *request) shortestFirst() []URI {
+	l := newLoad()
+	for _, c := range slices.SortedStableFunc(slices.Values(r.open), shorter) {
+		l.add(c.uris)
+	}
+	return l.uris
 }
 
 // send sends some URIs in one request and records their results, unless several URIs were refused together. It counts
 // the request. A failure is not counted if a Close gave up, or if all callers had left before the request.
-func (r *request) send(permit Permit, uris []URI) answer {
-	q := r.queue
-	q.mu.Lock()
-	forNobody := r.left != nil // part of a refused request, after all callers have left
-	q.mu.Unlock()
-	response := q.work.Send(r.canceled, permit, uris)
+func (r *request) send(uris []URI) Response {
+	q, permit := r.queue, r.permit
+	forNobody := r.canceled.Err() != nil // part of a refused request, after all callers have left
+	response := Response{Outcome: transport.NotApplied}
+	if r.permit = nil; permit == nil {
+		permit, response.Err = q.acquirePart(r.canceled)
+	}
+	sent := response.Err == nil
+	if sent {
+		response = q.work.Send(r.canceled, permit, uris)
+		q.underWay.Release(1)
+	}
 	response.Err = q.endedByClose(response.Err)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.stats.Requests++
-	if response.Err == nil {
-		q.stats.Accepted += len(uris)
+	if sent {
+		q.stats.Requests++
 	}
 	switch {
 	case response.Err == nil, response.Refused:
-		q.stats.answer()
-	case q.gaveUp.Err() != nil, forNobody:
-	case r.left != nil:
-		q.stats.fail(whyFailed(r.left, response.Err))
+		q.stats.Failures, q.stats.Err = 0, nil
+	case q.gaveUp.Err() != nil, forNobody, !sent:
 	default:
-		q.stats.fail(response.Err)
+		q.stats.fail(cmp.Or(context.Cause(r.canceled), response.Err))
 	}
 	q.reportLocked()
-	return r.setLocked(uris, response)
+	r.setLocked(uris, response)
+	return response
 }
 
 // setLocked sets the results of some URIs. If several were refused together, it only records whether that request may
 // have applied them. The queue's lock is held.
-func (r *request) setLocked(uris []URI, response Response) answer {
+func (r *request) setLocked(uris []URI, response Response) {
 	for _, uri := range uris {
 		u := r.results[uri]
 		if response.Refused && response.Outcome != transport.NotApplied {
 			u.doubtful = true
 		}
 		if !response.Refused || len(uris) == 1 {
-			u.receipt, u.err, u.outcome = response.Receipt, response.Err, response.Outcome
-			u.ended = response.Err != nil || r.queue.work.Wait == nil
+			r.decideLocked(u, response)
 		}
 	}
-	r.endDecidedLocked()
-	switch {
-	case response.Err == nil:
-		return taken
-	case response.Refused:
-		return refused
-	default:
-		return lost
+	r.rememberLocked(uris, response)
+	if response.Err == nil && r.queue.work.Wait != nil {
+		r.queue.workers.Go(func() { r.wait(uris, response.Receipt) })
+	}
+	r.endCallersLocked()
+}
+
+// decideLocked sets the result of a URI. The queue's lock is held.
+func (r *request) decideLocked(u *uriResult, response Response) {
+	u.receipt, u.err, u.outcome = response.Receipt, response.Err, response.Outcome
+	u.ended = response.Err != nil || r.queue.work.Wait == nil
+	s := &r.queue.stats
+	s.InFlight--
+	if response.Err == nil {
+		s.Accepted++
+	}
+	if response.Refused {
+		s.Refused++
 	}
 }
 
-// endDecidedLocked ends the callers whose URIs have all been accepted or have failed, so that they need not wait while
-// the queue searches for refused URIs of others. The queue's lock is held.
-func (r *request) endDecidedLocked() {
-	var decided []*caller
+// rememberLocked records what a response says about hosts. The queue's lock is held.
+func (r *request) rememberLocked(uris []URI, response Response) {
+	if response.Refused {
+		r.refusal = response.Err
+	}
+	hosts := &r.queue.pending.hosts
+	names, _ := byHost(uris)
+	for _, name := range names {
+		switch h := hosts.of(name); {
+		case response.Err == nil:
+			hosts.set(name, host{accepted: true})
+			hosts.accepted = true
+		case response.Refused && len(uris) == 1:
+			until := time.Now().Add(refusedFor)
+			if hosts.set(name, host{accepted: h.accepted, refused: h.refused + 1, until: until}); !h.accepted {
+				hosts.wary = until
+			}
+		case response.Refused && h == host{}:
+			hosts.set(name, host{search: r.over})
+		case !response.Refused && h.search == r.over:
+			hosts.set(name, host{})
+		}
+	}
+	r.queue.collectLocked()
+}
+
+func (r *request) whole(host string) bool {
+	r.queue.mu.Lock()
+	defer r.queue.mu.Unlock()
+	return r.queue.pending.hosts.of(host).whole()
+}
+
+func (r *request) undecided(uris []URI, whole bool) {
+	q := r.queue
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	host, alone := "", 0
+	if whole {
+		host, alone = uris[0].Host, q.pending.hosts.of(uris[0].Host).refused
+	}
+	response := Response{Err: q.work.Undecided(host, alone, r.refusal), Refused: true, Outcome: transport.NotApplied}
+	for _, uri := range uris {
+		r.decideLocked(r.results[uri], response)
+	}
+	r.endCallersLocked()
+	q.reportLocked()
+}
+
+// wait waits for the transaction of accepted URIs.
+func (r *request) wait(uris []URI, receipt any) {
+	q := r.queue
+	err := q.endedByClose(q.work.Wait(r.canceled, receipt))
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, uri := range uris {
+		u := r.results[uri]
+		u.err, u.ended = err, true
+	}
+	r.endCallersLocked()
+}
+
+// endCallersLocked ends the callers whose URIs have all ended, so that they need not wait while the queue searches for
+// refused URIs of others. The queue's lock is held.
+func (r *request) endCallersLocked() {
 	r.open = slices.DeleteFunc(r.open, func(c *caller) bool {
-		if slices.ContainsFunc(c.uris, func(uri URI) bool { return r.results[uri].receipt == nil && r.results[uri].err == nil }) {
+		if !c.ended && slices.ContainsFunc(c.uris, func(uri URI) bool { return !r.results[uri].ended }) {
 			return false
 		}
 		if !c.ended {
-			r.leave(context.Canceled) // cancels the rest if no other caller waits for it
-			c.jobs = nil
-			decided = append(decided, c)
+			c.end(resultOf(c.uris, r.results, nil, r.queue.work.Wait != nil))
+			r.leaveLocked(context.Canceled)
 		}
 		return true
 	})
-	r.awaitTransactionsLocked(decided)
+}
+
+// leaveLocked cancels the request if no other caller waits for it. The queue's lock is held.
+func (r *request) leaveLocked(reason error) {
+	r.queue.unfinished--
+	if r.callers--; r.callers == 0 {
+		r.canceled.set(reason)
+	}
 }
 
 // endedByClose replaces the error of a request or wait that a Close canceled, because no caller's context has ended.

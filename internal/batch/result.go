@@ -1,7 +1,7 @@
 package batch
 
 import (
-	"errors"
+	"slices"
 
 	"github.com/webdelivery/webdelivery-go/internal/transport"
 )
@@ -15,35 +15,37 @@ type uriResult struct {
 	doubtful bool              // an earlier request may have applied the URI although it was refused
 }
 
+// decided reports whether the service has accepted the URI, or its request has failed.
+func (u *uriResult) decided() bool { return u.receipt != nil || u.err != nil }
+
+// failure returns the failure of a URI; its Err is nil if there is none. open is the error of a URI without a result.
+// waits reports whether the queue waits for transactions, so that an accepted URI may still fail.
+func (u *uriResult) failure(uri URI, open error, waits bool) Failure {
+	switch {
+	case !u.ended:
+		return Failure{URI: uri, Receipt: u.receipt, Err: open}
+	case u.receipt != nil, u.doubtful, waits && u.outcome == transport.Applied:
+		return Failure{URI: uri, Receipt: u.receipt, Err: u.err}
+	default:
+		return Failure{URI: uri, Err: u.err, Outcome: u.outcome}
+	}
+}
+
 // resultOf returns the result of a caller with these URIs. open is the error of URIs whose results are not final, or
-// nil if there are none. waits reports whether the queue waits for transactions.
+// nil if there are none.
 func resultOf(uris []URI, known map[URI]*uriResult, open error, waits bool) (result Result) {
-	var causes []error
-	texts := map[string]bool{}
 	applied, notApplied := true, true // whether this is certain for all URIs
 	for _, uri := range uris {
 		u := known[uri]
-		if u.receipt != nil {
-			result.Receipt = u.receipt
+		f := u.failure(uri, open, waits)
+		if u.receipt != nil && !slices.Contains(result.Receipts, u.receipt) {
+			result.Receipts = append(result.Receipts, u.receipt)
 		}
-		// If the queue waits for transactions, it does not know how the transaction of a URI with an error ended.
-		applied = applied && u.ended && (u.err == nil || u.outcome == transport.Applied && !waits)
-		notApplied = notApplied && u.receipt == nil && u.err != nil && !u.doubtful && u.outcome == transport.NotApplied
-		err := u.err
-		if !u.ended {
-			err = open
+		if f.Err != nil {
+			result.Failures = append(result.Failures, f)
 		}
-		if err == nil {
-			continue
-		}
-		result.Failed = append(result.Failed, uri)
-		if text := err.Error(); !texts[text] {
-			texts[text] = true
-			causes = append(causes, err)
-		}
-	}
-	if result.Err = errors.Join(causes...); len(causes) == 1 {
-		result.Err = causes[0]
+		applied = applied && (f.Err == nil || f.Outcome == transport.Applied)
+		notApplied = notApplied && f.Err != nil && f.Outcome == transport.NotApplied
 	}
 	switch {
 	case applied:

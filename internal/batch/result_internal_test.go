@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go/internal/transport"
 )
@@ -21,47 +20,64 @@ func TestResultOf(t *testing.T) {
 	unreadable := uriResult{err: unread, outcome: transport.Applied, ended: true}
 	doubtful := refused
 	doubtful.doubtful = true
-	for _, c := range []struct {
-		name    string
-		known   []uriResult // of URIs a, b ...
-		open    error
-		waits   bool
-		receipt any
-		failed  string // URIs
-		text    string // "": no error
-		outcome transport.Outcome
+	type failures = []Failure
+	uris := letters("abc")
+	a, b, c := uris[0], uris[1], uris[2]
+	for _, tt := range []struct {
+		name     string
+		known    []uriResult // of URIs a, b ...
+		open     error
+		waits    bool
+		receipts []any
+		failures failures
+		outcome  transport.Outcome
 	}{
-		{"accepted", []uriResult{accepted, accepted}, nil, false, 1, "", "", transport.Applied},
-		{"refused", []uriResult{refused}, nil, false, nil, "a", "forbidden", transport.NotApplied},
-		{"refused for one reason", []uriResult{refused, refused}, nil, false, nil, "ab", "forbidden", transport.NotApplied},
-		{"some refused", []uriResult{accepted, refused}, nil, false, 1, "b", "forbidden", transport.Unknown},
-		{"refused and lost", []uriResult{refused, failed}, nil, false, nil, "ab", "forbidden\nlost", transport.Unknown},
-		{"refused after a request that may have worked", []uriResult{doubtful}, nil, false, nil, "a", "forbidden", transport.Unknown},
-		{"accepted without a receipt", []uriResult{unreadable}, nil, false, nil, "a", "unread", transport.Applied},
-		{"accepted, some without a receipt", []uriResult{accepted, unreadable}, nil, false, 1, "b", "unread", transport.Applied},
-		{"accepted without a transaction to wait for", []uriResult{unreadable}, nil, true, nil, "a", "unread", transport.Unknown},
-		{"a transaction that ended badly", []uriResult{aborted}, nil, true, 3, "a", "unread", transport.Unknown},
-		{"the receipt of the last accepted item", []uriResult{accepted, aborted, refused}, nil, true, 3, "bc", "unread\nforbidden", transport.Unknown},
-		{"left while it is sent", []uriResult{{}}, lost, false, nil, "a", "lost", transport.Unknown},
-		{"left while a transaction runs", []uriResult{pending, accepted}, lost, true, 1, "a", "lost", transport.Unknown},
-		{"left when all has ended", []uriResult{refused}, lost, false, nil, "a", "forbidden", transport.NotApplied},
+		{"accepted", []uriResult{accepted, accepted}, nil, false, []any{1}, nil, transport.Applied},
+		{"refused", []uriResult{refused}, nil, false, nil, failures{{a, nil, forbidden, transport.NotApplied}}, transport.NotApplied},
+		{
+			"some refused", []uriResult{accepted, refused}, nil, false,
+			[]any{1}, failures{{b, nil, forbidden, transport.NotApplied}}, transport.Unknown,
+		},
+		{
+			"refused and lost", []uriResult{refused, failed}, nil, false,
+			nil, failures{{a, nil, forbidden, transport.NotApplied}, {b, nil, lost, transport.Unknown}}, transport.Unknown,
+		},
+		{
+			"refused after a request that may have worked", []uriResult{doubtful}, nil, false,
+			nil, failures{{a, nil, forbidden, transport.Unknown}}, transport.Unknown,
+		},
+		{"accepted without a receipt", []uriResult{unreadable}, nil, false, nil, failures{{a, nil, unread, transport.Applied}}, transport.Applied},
+		{
+			"accepted, some without a receipt", []uriResult{accepted, unreadable}, nil, false,
+			[]any{1}, failures{{b, nil, unread, transport.Applied}}, transport.Applied,
+		},
+		{
+			"accepted without a transaction to wait for", []uriResult{unreadable}, nil, true,
+			nil, failures{{a, nil, unread, transport.Unknown}}, transport.Unknown,
+		},
+		{
+			"a transaction that ended badly", []uriResult{aborted}, nil, true,
+			[]any{3}, failures{{a, 3, unread, transport.Unknown}}, transport.Unknown,
+		},
+		{
+			"the receipts of all parts", []uriResult{accepted, aborted, refused}, nil, true,
+			[]any{1, 3}, failures{{b, 3, unread, transport.Unknown}, {c, nil, forbidden, transport.NotApplied}}, transport.Unknown,
+		},
+		{"left while it is sent", []uriResult{{}}, lost, false, nil, failures{{a, nil, lost, transport.Unknown}}, transport.Unknown},
+		{
+			"left while a transaction runs", []uriResult{pending, accepted}, lost, true,
+			[]any{2, 1}, failures{{a, 2, lost, transport.Unknown}}, transport.Unknown,
+		},
+		{"left when all has ended", []uriResult{refused}, lost, false, nil, failures{{a, nil, forbidden, transport.NotApplied}}, transport.NotApplied},
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			uris := letters("abc"[:len(c.known)])
 			known := map[URI]*uriResult{{Pattern: "z"}: &refused} // of another caller
-			for i, uri := range uris {
-				known[uri] = &c.known[i]
+			for i := range tt.known {
+				known[uris[i]] = &tt.known[i]
 			}
-			result := resultOf(uris, known, c.open, c.waits)
-			assert.Equal(t, c.receipt, result.Receipt)
-			assert.Equal(t, letters(c.failed), result.Failed)
-			assert.Equal(t, c.outcome, result.Outcome)
-			if c.text == "" {
-				require.NoError(t, result.Err)
-			} else {
-				require.EqualError(t, result.Err, c.text)
-			}
+			result := resultOf(uris[:len(tt.known)], known, tt.open, tt.waits)
+			assert.Equal(t, Result{tt.receipts, tt.failures, tt.outcome}, result)
 		})
 	}
 }

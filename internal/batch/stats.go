@@ -10,9 +10,6 @@ type statistics struct {
 	reporting bool // a goroutine is reporting
 }
 
-// answer records that the service responded, which ends an outage.
-func (s *statistics) answer() { s.Failures, s.Err = 0, nil }
-
 // fail records a failed request or wait for a permit.
 func (s *statistics) fail(err error) {
 	s.Failures++
@@ -28,7 +25,7 @@ func (q *Queue) reportLocked() {
 	q.stats.changed = true
 	if !q.stats.reporting {
 		q.stats.reporting = true
-		q.goLocked(q.report)
+		q.workers.Go(q.report)
 	}
 }
 
@@ -46,7 +43,7 @@ func (q *Queue) nextReport() (now Stats, changed bool) {
 	s.reporting, s.changed = s.changed, false
 	now = s.Stats
 	now.Pending = q.pending.uris
-	if c := q.pending.first(); c != nil {
+	if c := q.pending.first(none); c != nil {
 		now.OldestAge = time.Since(c.since)
 	}
 	return now, s.reporting

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -49,7 +50,7 @@ func inWorld(t *testing.T, change func(w *world), test func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{T: t, began: time.Now(), conduct: map[string]func(){}, options: batch.Options{MaxURIs: 100, MaxBytes: 100, MaxPending: 1000, UnderWay: 4}}
-		w.work = batch.Work{Acquire: w.acquire, Send: w.send, Left: func(ctx context.Context, _ bool) error { return fmt.Errorf("left: %w", ctx.Err()) }}
+		w.work = batch.Work{Acquire: w.acquire, Send: w.send, Left: func(ctx context.Context, _ bool) error { return fmt.Errorf("left: %w", ctx.Err()) }, Undecided: undecided}
 		change(w)
 		w.queue = batch.New(w.work, w.options)
 		test(w)
@@ -60,10 +61,18 @@ func inWorld(t *testing.T, change func(w *world), test func(w *world)) {
 	})
 }
 
-// uris returns a URI of one byte for each letter.
+// uris returns a URI of one byte for each letter. The hosts of lower and upper case letters are "a" and "A", that of a
+// digit is the digit.
 func uris(letters string) (all []batch.URI) {
 	for _, letter := range letters {
-		all = append(all, batch.URI{Pattern: string(letter), Size: 1})
+		host := string(letter)
+		switch {
+		case letter >= 'a':
+			host = "a"
+		case letter >= 'A':
+			host = "A"
+		}
+		all = append(all, batch.URI{Pattern: string(letter), Host: host, Size: 1})
 	}
 	return all
 }
@@ -146,12 +155,7 @@ func (w *world) acquire(ctx context.Context) (batch.Permit, error) {
 	return permit{w}, nil
 }
 
-func (w *world) send(ctx context.Context, held batch.Permit, uris []batch.URI) batch.Response {
-	if held == nil {
-		if _, err := w.acquire(ctx); err != nil {
-			return response(0, err)
-		}
-	}
+func (w *world) send(ctx context.Context, _ batch.Permit, uris []batch.URI) batch.Response {
 	defer w.count(-1)
 	sent := letters(uris)
 	w.mu.Lock()
@@ -188,11 +192,18 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
+func undecided(host string, alone int, refusal error) error {
+	if alone > 0 {
+		return fmt.Errorf("host %s: %d alone, %v", host, alone, refusal) //nolint:errorlint // it is not of these URIs
+	}
+	return fmt.Errorf("together: %v", refusal) //nolint:errorlint // as above
+}
+
 // ended is the result of a Put.
 type ended struct {
-	receipt int
+	receipt int    // the last one
 	failed  string // failed letters
-	text    string // text of the error
+	text    string // texts of the errors, each once
 	outcome transport.Outcome
 	after   time.Duration
 }
@@ -202,11 +213,18 @@ func (w *world) put(ctx context.Context, items string) <-chan ended {
 	result := make(chan ended, 1)
 	go func() {
 		got := w.queue.Put(ctx, uris(items))
-		end := ended{failed: letters(got.Failed), outcome: got.Outcome, after: time.Since(w.began).Round(100 * time.Millisecond)}
-		end.receipt, _ = got.Receipt.(int)
-		if got.Err != nil {
-			end.text = got.Err.Error()
-		} else {
+		end := ended{outcome: got.Outcome, after: time.Since(w.began).Round(100 * time.Millisecond)}
+		for _, receipt := range got.Receipts {
+			end.receipt = max(end.receipt, receipt.(int)) //nolint:forcetypeassert // see response
+		}
+		var texts []string
+		for _, f := range got.Failures {
+			end.failed += f.URI.Pattern
+			if text := f.Err.Error(); !slices.Contains(texts, text) {
+				texts = append(texts, text)
+			}
+		}
+		if end.text = strings.Join(texts, ", "); end.text == "" {
 			end.outcome = 0 // always applied, which the tests need not say
 		}
 		result <- end

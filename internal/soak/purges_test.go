@@ -74,21 +74,25 @@ func (w *worker) queuePurge(ctx context.Context, _ *webdelivery.Client) error {
 // purgeFrom purges one call of elsewhere.
 func (w *worker) purgeFrom(ctx context.Context, _ *webdelivery.Client) error {
 	return w.purgeWith(ctx, "PurgeQueue.PurgeFrom",
-		func(q *webdelivery.PurgeQueue, ctx context.Context, uris ...webdelivery.PurgeURI) (*webdelivery.PurgeReceipt, error) {
+		func(q *webdelivery.PurgeQueue, ctx context.Context, uris ...webdelivery.PurgeURI) ([]*webdelivery.PurgeReceipt, error) {
 			var result webdelivery.PurgeResult
 			err := q.PurgeFrom(ctx, func(context.Context) ([][]webdelivery.PurgeURI, error) {
 				return [][]webdelivery.PurgeURI{uris}, nil
 			}, func(_ int, r webdelivery.PurgeResult) { result = r })
 			if err != nil {
-				return nil, &webdelivery.QueueError{URIs: uris, Err: err, Outcome: webdelivery.OutcomeOf(err)}
+				failed := &webdelivery.QueueError{Outcome: webdelivery.OutcomeOf(err)}
+				for _, uri := range uris {
+					failed.Failures = append(failed.Failures, webdelivery.URIFailure{URI: uri, Err: err, Outcome: failed.Outcome})
+				}
+				return nil, failed
 			}
-			return result.Receipt, result.Err
+			return result.Receipts, result.Err
 		})
 }
 
 func (w *worker) purgeWith(
 	ctx context.Context, operation string,
-	purge func(*webdelivery.PurgeQueue, context.Context, ...webdelivery.PurgeURI) (*webdelivery.PurgeReceipt, error),
+	purge func(*webdelivery.PurgeQueue, context.Context, ...webdelivery.PurgeURI) ([]*webdelivery.PurgeReceipt, error),
 ) error {
 	if !enter(w.queueing) {
 		return nil
@@ -99,25 +103,25 @@ func (w *worker) purgeWith(
 	w.queueLock.RUnlock()
 	uris, patterns, _ := w.uris()
 	_, err := purge(q, ctx, uris...)
-	outcome := w.wrote(operation, err)
-	concerned := setOf(nil)
+	w.wrote(operation, err)
+	concerned := map[string]webdelivery.Outcome{}
 	var failure *webdelivery.QueueError
 	if errors.As(err, &failure) {
-		for _, uri := range failure.URIs {
-			concerned[uri.URIPattern] = true
+		for _, f := range failure.Failures {
+			concerned[f.URI.URIPattern] = f.Outcome
 		}
 	} else if err != nil {
 		w.problem(operation, "no *QueueError: %T: %v", err, err)
 	}
 	var claims []claim
 	for _, p := range patterns {
-		of := outcome
+		of, failed := concerned[p]
 		switch isForeign := strings.Contains(p, "example.org"); {
-		case isForeign && !concerned[p]:
+		case isForeign && !failed:
 			w.problem(operation, "a foreign domain was purged: %v", err)
 		case isForeign:
 			of = webdelivery.OutcomeNotApplied
-		case !concerned[p]: // the other URIs were purged
+		case !failed: // the other URIs were purged
 			of = webdelivery.OutcomeApplied
 		}
 		claims = append(claims, claimed(operation, "", []string{p}, of, false, err)...)

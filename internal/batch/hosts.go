@@ -1,0 +1,114 @@
+package batch
+
+import (
+	"slices"
+	"time"
+)
+
+// The service refuses a URI because the user may not purge its domain, or because there is no configuration for its
+// path (service document, section 7). So refusals usually come by host, and the queue remembers which hosts were
+// refused: callers of other hosts need not wait until they are found again.
+const (
+	several    = 6                // so many URIs refused alone, and none accepted, mean that the host is refused
+	refusedFor = 10 * time.Minute // how long a refusal is remembered
+	maxHosts   = 10_000           // if there are more, all are forgotten
+)
+
+// host is what the queue knows about a host. The URIs without a host count as one more host, with the name "".
+type host struct {
+	accepted bool      // the service has accepted a URI
+	refused  int       // URIs refused alone since one was accepted
+	until    time.Time // when the refusals are forgotten
+	search   *bool     // whether the search that finds out if the host is refused is over; nil if there is none
+}
+
+// whole reports whether the host is refused as a whole.
+func (h host) whole() bool { return h.refused >= several }
+
+// lane is how callers come to a request.
+type lane int
+
+const (
+	ahead  lane = iota // no host is likely to be refused
+	apart              // a host may be refused
+	search             // a refused request finds out whether a host is refused; the permits are for its parts
+	none
+)
+
+type hosts struct {
+	known    map[string]host
+	accepted bool      // the service has accepted a URI of any host
+	wary     time.Time // until then, unknown hosts travel apart, because the service has refused one
+}
+
+// of returns what is known about a host.
+func (hs *hosts) of(name string) host {
+	h := hs.known[name]
+	if !time.Now().Before(h.until) {
+		h.refused, h.until = 0, time.Time{}
+	}
+	if h.search != nil && *h.search {
+		h.search = nil
+	}
+	return h
+}
+
+func (hs *hosts) set(name string, h host) {
+	if len(hs.known) >= maxHosts {
+		clear(hs.known)
+	}
+	hs.known[name] = h
+}
+
+// lane returns the lane of a caller with these hosts.
+func (hs *hosts) lane(names []string) (l lane) {
+	for _, name := range names {
+		switch h := hs.of(name); {
+		case h.search != nil:
+			return search
+		case h.whole(), !h.accepted && (h.refused > 0 || hs.accepted && time.Now().Before(hs.wary)):
+			l = apart
+		}
+	}
+	return l
+}
+
+// byHost groups URIs by host, and returns the hosts in the order of their first URIs.
+func byHost(uris []URI) (names []string, groups map[string][]URI) {
+	groups = map[string][]URI{}
+	for _, uri := range uris {
+		if groups[uri.Host] == nil {
+			names = append(names, uri.Host)
+		}
+		groups[uri.Host] = append(groups[uri.Host], uri)
+	}
+	return names, groups
+}
+
+// divide divides URIs by host: those that can be sent together, and those of hosts that are refused as a whole. The
+// first ones, sure of them, are of hosts that the service has accepted before. After these comes the largest host, and
+// then the others in the order of their first URIs.
+func (hs *hosts) divide(uris []URI) (together [][]URI, sure int, refused [][]URI) {
+	names, groups := byHost(uris)
+	for _, name := range names {
+		switch h := hs.of(name); {
+		case h.whole():
+			refused = append(refused, groups[name])
+		case h.accepted:
+			together = slices.Insert(together, sure, groups[name])
+			sure++
+		default:
+			together = append(together, groups[name])
+		}
+	}
+	largest := sure
+	for i := largest; i < len(together); i++ {
+		if len(together[i]) > len(together[largest]) {
+			largest = i
+		}
+	}
+	if largest > sure {
+		together = slices.Insert(slices.Delete(slices.Clone(together), largest, largest+1), sure, together[largest])
+	}
+	return together, sure, refused
+}
