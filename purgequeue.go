@@ -410,6 +410,5 @@ func (q *PurgeQueue) wait(ctx context.Context, receipt any) error {
 // handler or OnStats ignores the end of its context: Close and every Purge then return 100 ms later.
 //
 // You may call Close again, even from several goroutines. If one of them drops URIs, all others return an error that
-// matches ErrQueueClosed and says how many. If OnStats has not returned when ctx ends, Close returns an error that says
-// so, even if everything was sent.
+// matches ErrQueueClosed and says how many.
 func (q *PurgeQueue) Close(ctx context.Context) error { return q.batch.Close(ctx) }

@@ -11,10 +11,9 @@ import (
 const closeGrace = 100 * time.Millisecond
 
 // Close refuses new callers, sends all pending URIs and waits for their results. If ctx ends first, callers whose URIs
-// were not sent get ErrClosed, requests and waits in progress are canceled, and Close returns the error of ctx. When
-// Close returns, no goroutine of the queue is running, unless user code ignores its context: then Close and every Put
-// return after 100 ms. Close may be called several times, even concurrently. If one of them drops callers, the others
-// report that.
+// were not sent get ErrClosed, the rest is canceled, and Close returns the error of ctx. When it returns, no goroutine of
+// the queue is running, unless user code ignores its context: then Close and every Put return after 100 ms. If one of
+// several calls of Close drops callers, the others report that.
 func (q *Queue) Close(ctx context.Context) error {
 	q.mu.Lock()
 	q.closing.set(nil) // from now on, only workers start others
@@ -39,8 +38,6 @@ func (q *Queue) Close(ctx context.Context) error {
 	switch {
 	case q.dropped > 0 && ctx.Err() == nil:
 		return fmt.Errorf("%w: another Close dropped %d calls", ErrClosed, q.dropped)
-	case q.dropped == 0 && q.stats.reporting:
-		return fmt.Errorf("webdelivery: everything was sent, but OnStats has not returned: %w", ctx.Err())
 	case q.dropped == 0 && q.abandoned.Err() == nil:
 		return nil
 	default:

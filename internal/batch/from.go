@@ -6,29 +6,26 @@ import (
 	"errors"
 )
 
-// PutFrom acquires a permit, calls take, and sends the URIs of all calls that take returns in one request, without URIs
-// of Put. The limits of the queue do not apply to them. Calls with a host that may be refused wait like those of Put
-// instead. No call may contain a URI twice. PutFrom calls ended once for each call, as soon as the results of its URIs
-// are known. If there is no permit or take fails, it returns that error, and nothing was sent. If take returns no calls,
-// the permit is not used. If ctx ends before take has returned, PutFrom returns the error of the permit or of Left;
-// otherwise every call gets a result.
+// PutFrom acquires a permit, calls take, and sends the URIs of all calls that take returns in one request; those with a
+// host that may be refused wait like callers of Put. The limits of the queue do not apply. No call may contain a URI
+// twice. PutFrom calls ended once for each call, as soon as its results are known. If there is no permit, take fails, or
+// ctx ends before it has returned, PutFrom returns the error of the permit, of take or of Left, and nothing was sent.
 func (q *Queue) PutFrom(ctx context.Context, take func(context.Context) ([][]URI, error), ended func(call int, result Result)) error {
 	callers, err := q.takeAndSend(ctx, take)
-	results, next := make([]Result, len(callers)), make(chan int)
+	next := make(chan func())
 	for i, c := range callers {
 		go func() {
-			results[i] = q.await(ctx, c)
-			next <- i
+			result := q.await(ctx, c)
+			next <- func() { ended(i, result) }
 		}()
 	}
 	for range callers {
-		i := <-next
-		ended(i, results[i])
+		(<-next)()
 	}
 	return err
 }
 
-// takeAndSend starts a request and returns its callers. There are none if take returned no calls.
+// takeAndSend starts a request and returns its callers.
 func (q *Queue) takeAndSend(ctx context.Context, take func(context.Context) ([][]URI, error)) (callers []*caller, err error) {
 	q.mu.Lock()
 	if q.closing.Err() != nil {
@@ -56,7 +53,8 @@ func (q *Queue) takeAndSend(ctx context.Context, take func(context.Context) ([][
 	case q.gaveUp.Err() != nil:
 		return nil, ErrClosed
 	case ctx.Err() == nil:
-		q.stats.fail(err)
+		q.stats.Failures++
+		q.stats.Err = err
 		q.reportLocked()
 	case err == ctx.Err(), !errors.Is(err, ctx.Err()): //nolint:errorlint // otherwise it says more
 		err = q.work.Left(ctx, false)
@@ -64,12 +62,12 @@ func (q *Queue) takeAndSend(ctx context.Context, take func(context.Context) ([][
 	return nil, err
 }
 
-// sendCalls starts a request with the URIs of the calls that can go ahead. The others wait for a permit, as those of Put
-// do. It returns a caller for each call, and whether the request has begun.
+// sendCalls starts a request with the calls that can go ahead. It returns a caller for each call, and whether there is a
+// request.
 func (q *Queue) sendCalls(calls [][]URI, permit Permit) (callers []*caller, sent bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	now, uris := []*caller(nil), newLoad()
+	var now []*caller
 	for _, call := range calls {
 		c := newCaller(call)
 		callers = append(callers, c)
@@ -77,14 +75,13 @@ func (q *Queue) sendCalls(calls [][]URI, permit Permit) (callers []*caller, sent
 		case q.gaveUp.Err() != nil:
 			c.end(c.unsent(ErrClosed))
 		case len(q.parts) < maxParts && q.pending.hosts.lane(c.hosts) == ahead:
-			uris.add(call)
 			now = append(now, c)
 		default:
 			q.addLocked(c)
 		}
 	}
 	if len(now) > 0 {
-		q.sendLocked(now, uris, permit)
+		q.sendLocked(now, permit)
 	}
 	return callers, len(now) > 0
 }

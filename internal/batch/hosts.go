@@ -3,6 +3,8 @@ package batch
 import (
 	"slices"
 	"time"
+
+	"github.com/webdelivery/webdelivery-go/internal/transport"
 )
 
 // The service refuses a URI because the user may not purge its domain, or because there is no configuration for its
@@ -11,15 +13,17 @@ import (
 const (
 	several    = 6                // so many URIs refused alone, and none accepted, mean that the host is refused
 	refusedFor = 10 * time.Minute // how long a refusal is remembered
+	lately     = 5 * time.Second  // how long it needs no further question
 	maxHosts   = 10_000           // if there are more, all are forgotten
 )
 
 // host is what the queue knows about a host. The URIs without a host count as one more host, with the name "".
 type host struct {
-	accepted bool      // the service has accepted a URI
-	refused  int       // URIs refused alone since one was accepted
-	until    time.Time // when the refusals are forgotten
-	search   *bool     // whether the search that finds out if the host is refused is over; nil if there is none
+	accepted  bool      // the service has accepted a URI
+	refused   int       // URIs refused alone since one was accepted
+	until     time.Time // when the refusals are forgotten
+	undecided error     // of its other URIs, if it is refused as a whole
+	search    *bool     // whether the search that finds out if the host is refused is over; nil if there is none
 }
 
 // whole reports whether the host is refused as a whole.
@@ -45,7 +49,7 @@ type hosts struct {
 func (hs *hosts) of(name string) host {
 	h := hs.known[name]
 	if !time.Now().Before(h.until) {
-		h.refused, h.until = 0, time.Time{}
+		h.refused, h.until, h.undecided = 0, time.Time{}, nil
 	}
 	if h.search != nil && *h.search {
 		h.search = nil
@@ -58,6 +62,19 @@ func (hs *hosts) set(name string, h host) {
 		clear(hs.known)
 	}
 	hs.known[name] = h
+}
+
+// failures returns the failures of a caller whose hosts were all refused as a whole, lately; none otherwise.
+func (hs *hosts) failures(c *caller) (failures []Failure) {
+	for _, name := range c.hosts {
+		if h := hs.of(name); !h.whole() || time.Until(h.until) <= refusedFor-lately {
+			return nil
+		}
+	}
+	for _, uri := range c.uris {
+		failures = append(failures, Failure{URI: uri, Err: hs.of(uri.Host).undecided, Outcome: transport.NotApplied})
+	}
+	return failures
 }
 
 // lane returns the lane of a caller with these hosts.
@@ -85,14 +102,14 @@ func byHost(uris []URI) (names []string, groups map[string][]URI) {
 	return names, groups
 }
 
-// divide divides URIs by host: those that can be sent together, and those of hosts that are refused as a whole. The
-// first ones, sure of them, are of hosts that the service has accepted before. After these comes the largest host, and
-// then the others in the order of their first URIs.
+// divide divides URIs by host: those that can be sent together, and those of hosts that were refused. The first ones, sure
+// of them, are of hosts that the service has accepted before. After these comes the largest host, and then the others in
+// the order of their first URIs.
 func (hs *hosts) divide(uris []URI) (together [][]URI, sure int, refused [][]URI) {
 	names, groups := byHost(uris)
 	for _, name := range names {
 		switch h := hs.of(name); {
-		case h.whole():
+		case h.refused > 0 && !h.accepted, h.whole():
 			refused = append(refused, groups[name])
 		case h.accepted:
 			together = slices.Insert(together, sure, groups[name])

@@ -52,9 +52,8 @@ func (p *pending) first(l lane) *caller {
 
 // take removes and returns callers in a lane whose URIs fit into one request: the oldest one in any case, and then the
 // next oldest that still fit. Now and then the shortest come first, so that they need not wait for all long ones.
-func (p *pending) take(l lane, limits Options) (taken []*caller, next load) {
-	next = newLoad()
-	callers, misses := p.in(l), 0
+func (p *pending) take(l lane, limits Options) (taken []*caller) {
+	next, callers, misses := newLoad(), p.in(l), 0
 	if p.turn == shortTurn-1 {
 		callers = slices.Values(slices.SortedStableFunc(callers, shorter))
 	}
@@ -72,7 +71,7 @@ func (p *pending) take(l lane, limits Options) (taken []*caller, next load) {
 	if misses > 0 {
 		p.turn = (p.turn + 1) % shortTurn
 	}
-	return taken, next
+	return taken
 }
 
 // shorter compares callers by the number of their URIs.

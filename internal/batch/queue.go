@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/semaphore"
+
+	"github.com/webdelivery/webdelivery-go/internal/transport"
 )
 
 const (
@@ -34,7 +36,9 @@ type Queue struct {
 	deserted   signal  // all callers that waited for a permit have left
 	unfinished int     // callers in requests that have no result and have not left
 	dropped    int     // callers that had no result when the context of a Close ended
-	stats      statistics
+	stats      Stats   // without Pending and OldestAge
+	changed    bool    // stats, since the last report began
+	reporting  bool    // a goroutine is reporting
 }
 
 // part is a part of a refused request that waits for its permit.
@@ -56,37 +60,36 @@ func New(work Work, options Options) *Queue {
 }
 
 // Put adds URIs to the queue and waits for their results. There must be at least one, no duplicates, and no more than
-// MaxPending. The URIs of one call go into one request, usually with those of other callers. When ctx ends, Put
-// returns at once, and URIs that were not sent are removed from the queue.
+// MaxPending. They go into one request, usually with those of other callers. When ctx ends, Put returns at once, and
+// URIs that were not sent are removed from the queue.
 func (q *Queue) Put(ctx context.Context, uris []URI) Result {
 	c := newCaller(uris)
-	if err := q.enter(ctx, c); err != nil {
-		return c.unsent(err)
-	}
-	return q.await(ctx, c)
-}
-
-// enter waits until the queue has room for a caller, and adds it.
-func (q *Queue) enter(ctx context.Context, c *caller) error {
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(q.closing, cancel)() //nolint:contextcheck // the queue's context is not the caller's
-	if q.pending.room.Acquire(waiting, int64(len(c.uris))) != nil {
-		return cmp.Or(ctx.Err(), ErrClosed)
+	room := int64(len(uris))
+	if q.pending.room.Acquire(waiting, room) != nil {
+		return c.unsent(cmp.Or(ctx.Err(), ErrClosed))
 	}
 	q.mu.Lock()
-	defer q.mu.Unlock()
 	if q.closing.Err() != nil {
-		q.pending.room.Release(int64(len(c.uris)))
-		return ErrClosed
+		q.mu.Unlock()
+		q.pending.room.Release(room)
+		return c.unsent(ErrClosed)
 	}
-	c.room = int64(len(c.uris))
+	c.room = room
 	q.addLocked(c)
-	return nil
+	q.mu.Unlock()
+	return q.await(ctx, c)
 }
 
 // addLocked adds a caller. The caller of addLocked holds the lock.
 func (q *Queue) addLocked(c *caller) {
+	if failures := q.pending.hosts.failures(c); failures != nil {
+		q.pending.room.Release(c.room)
+		c.end(Result{Failures: failures, Outcome: transport.NotApplied})
+		return
+	}
 	c.since, c.place = time.Now(), q.pending.callers.PushBack(c)
 	q.pending.uris += len(c.uris)
 	q.collectLocked()
@@ -166,27 +169,25 @@ func (q *Queue) withPermit(ctx context.Context, use func(Permit) (used bool, err
 	if err := q.underWay.Acquire(ctx, 1); err != nil {
 		return err
 	}
+	var permit Permit
+	var err error
 	used := false
 	defer func() {
 		if !used {
 			q.underWay.Release(1)
 		}
-	}()
-	permit, err := q.work.Acquire(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if !used {
+		if !used && permit != nil {
 			permit.End(ctx, time.Time{})
 		}
 	}()
-	used, err = use(permit)
+	if permit, err = q.work.Acquire(ctx); err == nil {
+		used, err = use(permit)
+	}
 	return err
 }
 
-// nextLocked returns the lane that gets the next permit: ahead, unless it got the last one and another lane waits; or a
-// part of a refused request, or the callers in lane apart, whichever have waited longer. The caller holds the lock.
+// nextLocked returns the lane that gets the next permit: ahead, unless it got the last one; or a part of a refused request
+// or the callers in lane apart, whichever have waited longer. The caller holds the lock.
 func (q *Queue) nextLocked() lane {
 	next, full := none, len(q.parts) >= maxParts
 	if len(q.parts) > 0 {
@@ -208,8 +209,7 @@ func (q *Queue) usePermit(permit Permit) (used bool, err error) {
 	next := q.nextLocked()
 	switch q.behind = next != ahead; next {
 	case ahead, apart:
-		callers, uris := q.pending.take(next, q.options)
-		q.sendLocked(callers, uris, permit)
+		q.sendLocked(q.pending.take(next, q.options), permit)
 	case search:
 		q.parts[0].grant(permit, nil)
 		q.parts = q.parts[1:]
@@ -245,9 +245,8 @@ func (p *part) grant(permit Permit, err error) {
 	close(p.granted)
 }
 
-// failPermit records a failed wait for a permit, and fails whatever waits for one. If it failed because all callers had
-// left, those that have come since then wait for the next permit. If a Close gave up, it has failed the callers
-// already, and the failure says nothing about the service.
+// failPermit records a failed wait for a permit, and fails whatever waits for one, except those that have come after all
+// others had left. If a Close gave up, it has failed the callers already, and the failure says nothing of the service.
 func (q *Queue) failPermit(deserted signal, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -263,6 +262,7 @@ func (q *Queue) failPermit(deserted signal, err error) {
 		}
 		q.parts = nil
 	}
-	q.stats.fail(err)
+	q.stats.Failures++
+	q.stats.Err = err
 	q.reportLocked()
 }

@@ -214,11 +214,16 @@ func TestRefusedHostsTravelApart(t *testing.T) {
 		assert.Equal(w, []string{"a", "abABCDEFGHIJ", "ab", "A", "J", "F", "C", "D", "E"}, w.requests, "from all over the list")
 
 		w.requests = nil
+		got = <-w.put(w.Context(), "AB")
+		assert.Equal(w, ended{failed: "AB", text: "host A: 6 alone, refused", outcome: transport.NotApplied, after: got.after}, got)
+		assert.Empty(w, w.requests, "for 5 s it is known")
+		time.Sleep(5 * time.Second)
 		bad, good = w.put(w.Context(), "AB"), w.put(w.Context(), "c")
 		assert.Equal(w, "refused, host A: 7 alone, refused", (<-bad).text)
 		<-good
-		assert.Equal(w, []string{"c", "A"}, w.requests)
+		assert.ElementsMatch(w, []string{"c", "A"}, w.requests)
 
+		time.Sleep(5 * time.Second)
 		w.requests, w.refused = nil, ""
 		<-w.put(w.Context(), "AB")
 		bad, good = w.put(w.Context(), "AB"), w.put(w.Context(), "c")

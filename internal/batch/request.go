@@ -25,15 +25,18 @@ type request struct {
 	over     *bool     // whether nothing more is sent
 }
 
-// sendLocked starts a request with the URIs of some callers. The caller holds the lock.
-func (q *Queue) sendLocked(callers []*caller, uris load, permit Permit) {
-	r := &request{load: uris, queue: q, permit: permit, canceled: newSignal(q.gaveUp), open: slices.Clone(callers), callers: len(callers), over: new(bool)}
-	for _, c := range callers {
+// sendLocked starts a request with the URIs of some callers, the shortest first, so that these need not wait until the
+// refused URIs among many others are found. The caller holds the lock.
+func (q *Queue) sendLocked(callers []*caller, permit Permit) {
+	r := &request{load: newLoad(), queue: q, permit: permit, canceled: newSignal(q.gaveUp), open: callers, callers: len(callers), over: new(bool)}
+	slices.SortStableFunc(r.open, shorter)
+	for _, c := range r.open {
 		c.request = r
+		r.add(c.uris)
 	}
 	q.unfinished += len(callers)
-	q.stats.InFlight += len(uris.uris)
-	together, sure, refused := q.pending.hosts.divide(r.shortestFirst())
+	q.stats.InFlight += len(r.uris)
+	together, sure, refused := q.pending.hosts.divide(r.uris)
 	q.workers.Go(func() {
 		s := searcher{r, maxRequests(len(r.uris))}
 		if len(together) > 0 {
@@ -47,16 +50,6 @@ func (q *Queue) sendLocked(callers []*caller, uris load, permit Permit) {
 		*r.over = true
 		q.collectLocked()
 	})
-}
-
-// shortestFirst returns the URIs of the shortest callers first, so that these need not wait until the refused ones among
-// many others are found.
-func (r *request) shortestFirst() []URI {
-	l := newLoad()
-	for _, c := range slices.SortedStableFunc(slices.Values(r.open), shorter) {
-		l.add(c.uris)
-	}
-	return l.uris
 }
 
 // send sends some URIs in one request and records their results, unless several URIs were refused together. It counts
@@ -84,7 +77,8 @@ func (r *request) send(uris []URI) Response {
 		q.stats.Failures, q.stats.Err = 0, nil
 	case q.gaveUp.Err() != nil, forNobody, !sent:
 	default:
-		q.stats.fail(cmp.Or(context.Cause(r.canceled), response.Err))
+		q.stats.Failures++
+		q.stats.Err = cmp.Or(context.Cause(r.canceled), response.Err)
 	}
 	q.reportLocked()
 	r.setLocked(uris, response)
@@ -115,11 +109,10 @@ func (r *request) decideLocked(u *uriResult, response Response) {
 	u.receipt, u.err, u.outcome = response.Receipt, response.Err, response.Outcome
 	u.ended = response.Err != nil || r.queue.work.Wait == nil
 	s := &r.queue.stats
-	s.InFlight--
-	if response.Err == nil {
+	switch s.InFlight--; {
+	case response.Err == nil:
 		s.Accepted++
-	}
-	if response.Refused {
+	case response.Refused:
 		s.Refused++
 	}
 }
@@ -138,7 +131,8 @@ func (r *request) rememberLocked(uris []URI, response Response) {
 			hosts.accepted = true
 		case response.Refused && len(uris) == 1:
 			until := time.Now().Add(refusedFor)
-			if hosts.set(name, host{accepted: h.accepted, refused: h.refused + 1, until: until}); !h.accepted {
+			undecided := r.queue.work.Undecided(name, h.refused+1, response.Err)
+			if hosts.set(name, host{h.accepted, h.refused + 1, until, undecided, nil}); !h.accepted {
 				hosts.wary = until
 			}
 		case response.Refused && h == host{}:
@@ -160,11 +154,11 @@ func (r *request) undecided(uris []URI, whole bool) {
 	q := r.queue
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	host, alone := "", 0
-	if whole {
-		host, alone = uris[0].Host, q.pending.hosts.of(uris[0].Host).refused
+	err := q.work.Undecided("", 0, r.refusal)
+	if h := q.pending.hosts.of(uris[0].Host); whole && h.whole() {
+		err = h.undecided
 	}
-	response := Response{Err: q.work.Undecided(host, alone, r.refusal), Refused: true, Outcome: transport.NotApplied}
+	response := Response{Err: err, Refused: true, Outcome: transport.NotApplied}
 	for _, uri := range uris {
 		r.decideLocked(r.results[uri], response)
 	}
@@ -185,8 +179,8 @@ func (r *request) wait(uris []URI, receipt any) {
 	r.endCallersLocked()
 }
 
-// endCallersLocked ends the callers whose URIs have all ended, so that they need not wait while the queue searches for
-// refused URIs of others. The queue's lock is held.
+// endCallersLocked ends the callers whose URIs have all ended, which need not wait for a search among those of others. The
+// queue's lock is held.
 func (r *request) endCallersLocked() {
 	r.open = slices.DeleteFunc(r.open, func(c *caller) bool {
 		if !c.ended && slices.ContainsFunc(c.uris, func(uri URI) bool { return !r.results[uri].ended }) {

@@ -15,9 +15,6 @@ type uriResult struct {
 	doubtful bool              // an earlier request may have applied the URI although it was refused
 }
 
-// decided reports whether the service has accepted the URI, or its request has failed.
-func (u *uriResult) decided() bool { return u.receipt != nil || u.err != nil }
-
 // failure returns the failure of a URI; its Err is nil if there is none. open is the error of a URI without a result.
 // waits reports whether the queue waits for transactions, so that an accepted URI may still fail.
 func (u *uriResult) failure(uri URI, open error, waits bool) Failure {

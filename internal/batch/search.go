@@ -12,7 +12,7 @@ import (
 // takes about k*log2(n/k) + 2k requests.
 
 // maxRequests returns the maximum number of requests for n URIs, because each one takes a permit from other callers. It
-// is enough to find 20 refused URIs of one host. If there are more, the remaining URIs fail.
+// is enough to find 20 refused URIs of one host. The URIs that are left fail.
 func maxRequests(n int) int { return 1 + 20*bits.Len(uint(n)) }
 
 // searcher finds the refused URIs of a request.
@@ -90,10 +90,9 @@ func (s *searcher) host(uris []URI, contains bool) {
 // are refused.
 func groupSize(known, found int) int { return max(1, known*7/10/found) }
 
-// items searches for refused items, each of which is some URIs. It begins with groups of size items. The results of the
-// items before known are final. The others were only refused together with others, or not sent. first is the size of the
-// first part of the first refused group, or 0 for half of it. contains means that an item is refused. found is called
-// for each refused item; alone means that it was sent by itself.
+// items searches for refused items, each of which is some URIs, and begins with groups of size items. The results of the
+// items before known are final. first is the size of the first part of the first refused group, or 0 for half of it.
+// contains means that an item is refused. found is called for each refused item; alone means that it was sent by itself.
 func (s *searcher) items(items [][]URI, size, first int, contains bool, found func(item []URI, alone bool)) (known int) {
 	for count := 0; known < len(items) && s.left > 0; {
 		if contains || 3*size > 2*(len(items)-known) {
