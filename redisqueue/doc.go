@@ -2,18 +2,9 @@
 // purges of all processes into few requests, as webdelivery.PurgeQueue does within one process:
 //
 //	rdb := redis.NewUniversalClient(redislimit.ClientOptions("redis.example.com:6379"))
-//	limiter, err := redislimit.New(rdb)
-//	if err != nil {
-//		return err
-//	}
+//	limiter, err := redislimit.New(rdb) // handle the errors
 //	client, err := webdelivery.NewClient(baseURL, "acme", auth, webdelivery.WithPurgeLimiter(limiter))
-//	if err != nil {
-//		return err
-//	}
 //	queue, err := redisqueue.New(rdb, client, redisqueue.Options{})
-//	if err != nil {
-//		return err
-//	}
 //	defer queue.Close(context.Background())
 //	receipts, err := queue.Purge(ctx, webdelivery.Exact("https://www.example.com/app.css"))
 //
@@ -32,7 +23,8 @@
 // acquires a permit from its client's limiter, takes everything that is queued by then, up to MaxURIs, and sends it in
 // one request. It stores the result of each call as soon as that is known. If the service refuses URIs, only their
 // callers fail. A working process keeps renewing its claim on the calls it has taken. If it dies, another process of
-// the fleet sends them again after Options.Lease. Purging a URI twice does no harm.
+// the fleet sends them again after Options.Lease. Purging a URI twice does no harm. A call that is older than
+// Options.Keep is not sent any more; its error says so, with an unknown outcome.
 //
 // Only the service's verdict on the URIs counts as a result. If a process cannot purge, for example because of a wrong
 // password or a broken network, it pauses, and others try its calls, three at most before the caller gets the error.
@@ -40,8 +32,9 @@
 // # If Redis fails
 //
 // Adding a call is retried for up to a lease. A waiting caller gets an error that matches [ErrRedis] if Redis does not
-// respond for two leases. If Redis has lost its data, Purge calls are added again within three leases; URIs and results
-// of Enqueue are lost. At its memory limit, Redis accepts no new calls until some of those it holds have ended. A
-// program that must be able to purge without Redis can react to [ErrRedis] with a webdelivery.PurgeQueue of a client
-// that has no limiter. The service then refuses purges that come too fast, and the client slows down.
+// respond for two leases, and within 3 s if Redis refuses a command (NOPERM, NOAUTH, WRONGPASS); its process then leaves
+// the calls to others. If Redis has lost its data, Purge calls are added again within three leases; URIs and results of
+// Enqueue are lost. At its memory limit, Redis accepts no new calls until some of those it holds have ended. A program
+// that must be able to purge without Redis can react to [ErrRedis] with a webdelivery.PurgeQueue of a client that has no
+// limiter. The service then refuses purges that come too fast, and the client slows down.
 package redisqueue

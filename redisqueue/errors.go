@@ -64,8 +64,11 @@ func remote(err error) *RemoteError {
 	return e
 }
 
-// failed returns the error of a call that fails as a whole.
+// failed returns the error of a call that fails as a whole, or the cause if the URIs are not known.
 func failed(uris []webdelivery.PurgeURI, cause error, outcome webdelivery.Outcome) error {
+	if len(uris) == 0 {
+		return cause
+	}
 	e := &webdelivery.QueueError{Failures: make([]webdelivery.URIFailure, len(uris)), Outcome: outcome}
 	for i, uri := range uris {
 		e.Failures[i] = webdelivery.URIFailure{URI: uri, Err: cause, Outcome: outcome}
@@ -167,9 +170,7 @@ func decode(text string) (number string, r result) {
 	}
 	switch {
 	case m.Error == nil:
-	case len(m.Failed) == 0:
-		r.err = m.Error
-	case len(m.Each) != len(m.Failed): // of an older release
+	case len(m.Each) == 0 || len(m.Each) != len(m.Failed): // of an older release, or the URIs are not known
 		r.err = failed(m.Failed, m.Error, m.Outcome)
 	default:
 		e := &webdelivery.QueueError{Outcome: m.Outcome}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"reflect"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -26,8 +25,8 @@ type Options struct {
 	// Lease is how long a process may be silent before others send its calls, and Redis before callers fail. From 1 s to
 	// 1 h; default 10 s.
 	Lease time.Duration
-	// Keep is how long Redis keeps results of Enqueue and an unused queue, at least 6 leases. From 1 min to 30 days;
-	// default 1 h.
+	// Keep is how long a call may wait to be sent, and Redis keeps results of Enqueue and an unused queue; at least 6
+	// leases. From 1 min to 30 days; default 1 h.
 	Keep time.Duration
 }
 
@@ -39,8 +38,7 @@ func (o Options) withDefaults(rdb redis.UniversalClient, client *webdelivery.Cli
 			bad = append(bad, &webdelivery.ValidationError{Field: field, Reason: fmt.Sprintf(format, args...)})
 		}
 	}
-	v := reflect.ValueOf(rdb)
-	refuse(rdb == nil || v.Kind() == reflect.Pointer && v.IsNil(), "rdb", "is nil")
+	refuse(rdb == nil, "rdb", "is nil")
 	refuse(client == nil, "client", "is nil")
 	refuse(client != nil && client.PurgeLimiter() == nil, "client",
 		"has no limiter that the processes share; create it with webdelivery.WithPurgeLimiter and a limiter of package redislimit")

@@ -30,7 +30,7 @@ const (
 	mostTries = 3                      // how many processes may fail to purge a call
 	finishFor = time.Minute            // how long a process tries to store results
 	restFor   = 3 * time.Second        // how long a process to which Redis refuses a command takes no calls
-	longest   = 30 * 24 * time.Hour    // how long the result of a queued call is known to be missing; then, Options.Keep
+	longest   = 30 * 24 * time.Hour    // how long Redis knows that a call of Enqueue has no result
 )
 
 // Queue combines the purges of all processes of a fleet into few requests. Create it with [New], and close it when
@@ -137,10 +137,10 @@ func (q *Queue) Enqueue(ctx context.Context, uris ...webdelivery.PurgeURI) (id s
 }
 
 // Result returns the result of an Enqueue call, as Purge would have returned it. Any process of the fleet can call it.
-// It does not wait: it returns [ErrPending] if there is no result yet, [ErrUnknownID] if Redis does not know the ID,
-// and an error that matches [ErrRedis] if Redis does not work.
+// It does not wait: it returns [ErrPending] if there is no result yet, however long the call is queued, [ErrUnknownID]
+// if Redis does not know the ID, and an error that matches [ErrRedis] if Redis does not work.
 func (q *Queue) Result(ctx context.Context, id string) ([]*webdelivery.PurgeReceipt, error) {
-	pipe := q.rdb.Pipeline() // a call leaves the stream after its result was stored
+	pipe := q.rdb.Pipeline() // in this order, because a call leaves the stream after its result was stored
 	queued, text, life := pipe.XLen(ctx, q.calls), pipe.Get(ctx, q.resultOf(id)), pipe.PTTL(ctx, q.resultOf(id))
 	switch err := exec(ctx, pipe); {
 	case err != nil:
@@ -162,9 +162,8 @@ func (q *Queue) payload(uris []webdelivery.PurgeURI) (string, error) {
 	}
 	payload, err := json.Marshal(uris)
 	if err == nil && (len(uris) > q.options.MaxURIs || len(uris) > 1 && len(payload) > q.options.MaxBodyBytes) {
-		err = &webdelivery.ValidationError{
-			Field: "uris", Reason: fmt.Sprintf("%d URIs of %d bytes are too many for one request; call Purge with fewer", len(uris), len(payload)),
-		}
+		reason := fmt.Sprintf("%d URIs of %d bytes are too many for one request; call Purge with fewer", len(uris), len(payload))
+		err = &webdelivery.ValidationError{Field: "uris", Reason: reason}
 	}
 	return string(payload), err
 }

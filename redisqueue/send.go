@@ -53,16 +53,15 @@ func (q *Queue) turn() bool {
 func (q *Queue) ready() bool {
 	pipe := q.rdb.Pipeline()
 	all, taken := pipe.XLen(q.ctx, q.calls), pipe.XPending(q.ctx, q.calls, group)
-	silent := pipe.XPendingExt(q.ctx, &redis.XPendingExtArgs{
-		Stream: q.calls, Group: group, Idle: q.options.Lease, Start: "-", End: "+", Count: 1,
-	})
+	stale := redis.XPendingExtArgs{Stream: q.calls, Group: group, Idle: q.options.Lease, Start: "-", End: "+", Count: 1}
+	silent := pipe.XPendingExt(q.ctx, &stale)
 	pipe.PExpire(q.ctx, q.calls, q.options.Keep)
 	clock := pipe.XAdd(q.ctx, &redis.XAddArgs{Stream: q.keys + "clock", MaxLen: 1, Values: []string{"", ""}})
 	pipe.PExpire(q.ctx, q.keys+"clock", time.Millisecond)
+	pipe.PTTL(q.ctx, q.calls)                                                                                              // if it is refused after the SET of turn, others wait
 	pipe.XClaimJustID(q.ctx, &redis.XClaimArgs{Stream: q.calls, Group: group, Consumer: group, Messages: []string{"0-1"}}) // none has this ID
 	pipe.XAck(q.ctx, q.calls, group, "0-1")
 	pipe.XDel(q.ctx, q.calls, "0-1")
-	pipe.PTTL(q.ctx, q.calls) // turn would hold up others
 	if err := exec(q.ctx, pipe); err != nil && !isNoGroup(err) && !redis.IsOOMError(err) {
 		q.note(err)
 		return false

@@ -41,19 +41,19 @@ func (q *Queue) read(m redis.XMessage) (e entry) {
 
 // sift returns the entries that may be sent, and ends the others. Their outcome is unknown even if no process has read
 // them: Redis may have been restored to a time before they were sent.
-func (q *Queue) sift(found []entry) (good []entry) {
+func (q *Queue) sift(found []entry) []entry {
 	var bad []decided
-	for _, e := range found {
+	good := slices.DeleteFunc(found, func(e entry) bool {
 		why := errors.New("redisqueue: unreadable call in Redis")
 		if e.uris != nil {
+			if q.age(e.first) <= q.options.Keep {
+				return false
+			}
 			why = fmt.Errorf("redisqueue: not sent any more after waiting for longer than Options.Keep, %v; purge again", q.options.Keep)
 		}
-		if e.uris != nil && q.age(e.first) <= q.options.Keep {
-			good = append(good, e)
-		} else {
-			bad = append(bad, decided{e, result{err: why}})
-		}
-	}
+		bad = append(bad, decided{e, result{err: failed(e.uris, why, webdelivery.OutcomeUnknown)}})
+		return true
+	})
 	if len(bad) > 0 {
 		q.all.Go(func() { q.store(bad) })
 	}
@@ -102,12 +102,9 @@ func (q *Queue) fit(found []entry) (fit int) {
 // process until their results are stored.
 func (q *Queue) fetch(ctx context.Context, count int) (found []entry, err error) {
 	pipe := q.rdb.Pipeline()
-	silent := pipe.XAutoClaim(ctx, &redis.XAutoClaimArgs{
-		Stream: q.calls, Group: group, Consumer: group, MinIdle: q.options.Lease, Start: "0", Count: int64(count),
-	})
-	unread := pipe.XReadGroup(ctx, &redis.XReadGroupArgs{
-		Group: group, Consumer: group, Streams: []string{q.calls, ">"}, Count: int64(count), Block: -1, // 0 would block forever
-	})
+	stale := redis.XAutoClaimArgs{Stream: q.calls, Group: group, Consumer: group, MinIdle: q.options.Lease, Start: "0", Count: int64(count)}
+	next := redis.XReadGroupArgs{Group: group, Consumer: group, Streams: []string{q.calls, ">"}, Count: int64(count), Block: -1} // 0 would block forever
+	silent, unread := pipe.XAutoClaim(ctx, &stale), pipe.XReadGroup(ctx, &next)
 	if err = exec(ctx, pipe); isNoGroup(err) { // the queue is new, or Redis has lost its data
 		if err = redisError(q.rdb.XGroupCreate(ctx, q.calls, group, "0").Err()); err == nil || redis.HasErrorPrefix(err, "BUSYGROUP") {
 			return q.fetch(ctx, count)

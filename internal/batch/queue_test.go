@@ -310,7 +310,7 @@ func TestSearchesAreBounded(t *testing.T) {
 func TestPermitsOfParts(t *testing.T) {
 	t.Parallel()
 	failing := func(w *world) {
-		w.refused = "b"
+		w.refused = "bB"
 		w.work.Acquire = func(ctx context.Context) (batch.Permit, error) {
 			permit, err := w.acquire(ctx)
 			if w.asked == 2 {
@@ -332,9 +332,9 @@ func TestPermitsOfParts(t *testing.T) {
 		time.Sleep(time.Second)
 		ctx, cancel := context.WithTimeout(w.Context(), 700*time.Millisecond)
 		defer cancel()
-		got := <-w.put(ctx, "ab")
+		got := <-w.put(ctx, "AB")
 		assert.Equal(w, transport.Unknown, got.outcome)
 		time.Sleep(10 * time.Second)
-		assert.Equal(w, []string{"ab"}, w.requests)
+		assert.Equal(w, []string{"AB"}, w.requests)
 	})
 }
