@@ -128,18 +128,6 @@ func TestRedisIsDown(t *testing.T) {
 	})
 }
 
-// A user without rights learns at once which command is refused.
-func TestForbidden(t *testing.T) {
-	t.Parallel()
-	inWorld(t, func(w *world) {
-		require.NoError(w, w.admin().Do(w.Context(), "ACL", "SETUSER", "queue", "-xadd").Err())
-		q := w.process(func(o *redisqueue.Options) { o.Lease = time.Hour })
-		_, err := q.Purge(w.soon(), object(1))
-		require.ErrorIs(w, err, redisqueue.ErrRedis)
-		require.ErrorContains(w, err, "xadd")
-	})
-}
-
 // At the memory limit no call is taken, those in Redis are purged, and their entries go. Their callers get the results
 // when there is room, or their calls are added again.
 func TestRedisIsFull(t *testing.T) {

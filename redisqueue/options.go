@@ -46,12 +46,9 @@ func (o Options) withDefaults(rdb redis.UniversalClient, client *webdelivery.Cli
 	refuse(o.MaxBodyBytes < 0, "Options.MaxBodyBytes", "%d is below 0", o.MaxBodyBytes)
 	refuse(o.MaxPending < 0, "Options.MaxPending", "%d is below 0", o.MaxPending)
 	refuse(o.Lease != 0 && (o.Lease < time.Second || o.Lease > time.Hour), "Options.Lease", "%v is not between 1s and 1h", o.Lease)
-	refuse(o.Keep != 0 && (o.Keep < time.Minute || o.Keep > 30*24*time.Hour), "Options.Keep", "%v is not between 1m and 30 days", o.Keep)
-	o.Prefix = cmp.Or(o.Prefix, "webdelivery:queue")
-	o.Action = cmp.Or(o.Action, webdelivery.ActionPurge) // NewQueue checks it
-	o.MaxURIs = cmp.Or(o.MaxURIs, 10_000)
-	o.MaxBodyBytes = cmp.Or(o.MaxBodyBytes, 4<<20)
-	o.MaxPending = cmp.Or(o.MaxPending, 1_000_000)
+	refuse(o.Keep != 0 && (o.Keep < time.Minute || o.Keep > longest), "Options.Keep", "%v is not between 1m and 30 days", o.Keep)
+	o.Prefix, o.Action = cmp.Or(o.Prefix, "webdelivery:queue"), cmp.Or(o.Action, webdelivery.ActionPurge) // NewQueue checks it
+	o.MaxURIs, o.MaxBodyBytes, o.MaxPending = cmp.Or(o.MaxURIs, 10_000), cmp.Or(o.MaxBodyBytes, 4<<20), cmp.Or(o.MaxPending, 1_000_000)
 	o.Lease = cmp.Or(o.Lease, 10*time.Second)
 	o.Keep = max(cmp.Or(o.Keep, time.Hour), 6*o.Lease)
 	return o, errors.Join(bad...)

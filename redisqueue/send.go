@@ -58,10 +58,11 @@ func (q *Queue) ready() bool {
 	pipe.PExpire(q.ctx, q.calls, q.options.Keep)
 	clock := pipe.XAdd(q.ctx, &redis.XAddArgs{Stream: q.keys + "clock", MaxLen: 1, Values: []string{"", ""}})
 	pipe.PExpire(q.ctx, q.keys+"clock", time.Millisecond)
-	pipe.PTTL(q.ctx, q.calls)                                                                                              // if it is refused after the SET of turn, others wait
-	pipe.XClaimJustID(q.ctx, &redis.XClaimArgs{Stream: q.calls, Group: group, Consumer: group, Messages: []string{"0-1"}}) // none has this ID
-	pipe.XAck(q.ctx, q.calls, group, "0-1")
-	pipe.XDel(q.ctx, q.calls, "0-1")
+	none := "0-1" // no entry has this ID
+	pipe.XClaimJustID(q.ctx, &redis.XClaimArgs{Stream: q.calls, Group: group, Consumer: group, Messages: []string{none}})
+	pipe.XAck(q.ctx, q.calls, group, none)
+	pipe.XDel(q.ctx, q.calls, none)
+	pipe.PTTL(q.ctx, q.calls) // turn needs it
 	if err := exec(q.ctx, pipe); err != nil && !isNoGroup(err) && !redis.IsOOMError(err) {
 		q.note(err)
 		return false

@@ -26,9 +26,9 @@ func (q *Queue) settle(ended <-chan decided) {
 			some = append(some, <-ended)
 		}
 		for i := range some {
-			if unable := some[i].judge(); unable != nil { // other processes go on
+			if unable := some[i].judge(); unable != nil && !q.note(unable) { // other processes go on
 				q.mu.Lock()
-				q.trouble, q.rest = unable, time.Now().Add(q.options.Lease/2)
+				q.rest = time.Now().Add(q.options.Lease / 2)
 				q.mu.Unlock()
 			}
 		}
