@@ -174,9 +174,9 @@ func (e *ValidationError) Error() string {
 // Index returns the index in Field, such as 3 for uris[3].uri_pattern, and whether there is one.
 func (e *ValidationError) Index() (index int, ok bool) {
 	_, after, _ := strings.Cut(e.Field, "[")
-	digits, _, ok := strings.Cut(after, "]")
+	digits, _, _ := strings.Cut(after, "]")
 	index, err := strconv.Atoi(digits)
-	return index, ok && err == nil
+	return index, err == nil
 }
 
 // Is matches [ErrInvalid].

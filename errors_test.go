@@ -106,3 +106,18 @@ func TestErrorsOfManyParts(t *testing.T) {
 		assert.EqualError(t, tt.err, tt.message)
 	}
 }
+
+// Index returns the number in the first brackets of a field.
+func TestIndexOfAProblem(t *testing.T) {
+	t.Parallel()
+	for field, want := range map[string]int{
+		"uris[0].uri_pattern": 0, "uris[37].cache_key_modifier_regex": 37, "entries[4999]": 4999, "a[1].b[2]": 1,
+		"uris": -1, "": -1, "uris[": -1, "uris[]": -1, "uris[x]": -1, "uris[99999999999999999999]": -1,
+	} {
+		index, ok := (&webdelivery.ValidationError{Field: field}).Index()
+		assert.Equal(t, want >= 0, ok, field)
+		if ok {
+			assert.Equal(t, want, index, field)
+		}
+	}
+}

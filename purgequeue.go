@@ -228,7 +228,8 @@ func (s *PurgeService) NewQueue(options QueueOptions) (*PurgeQueue, error) {
 //
 // If URIs are invalid, or too many for one request, Purge sends nothing and returns a [*ValidationError]. Any other error
 // is a [*QueueError] with the outcome of each URI; the receipts are those of the accepted URIs. A refused host holds up
-// no others: for 10 minutes after a refusal, its URIs travel apart. Short calls need not wait for all longer ones.
+// no others: its URIs travel apart for 10 minutes, and fail at once for 5 seconds ([ErrHostRefused]), unless the service
+// accepts one. Short calls need not wait for all longer ones.
 //
 // Purge waits until the context ends, even if the next permit comes later. If the context ends before the URIs are
 // sent, they leave the queue, and the outcome is [OutcomeNotApplied]. (Service document, [section 4.4].)

@@ -41,7 +41,7 @@ func (q *Queue) takeAndSend(ctx context.Context, take func(context.Context) ([][
 	err = q.withPermit(taking, func(permit Permit) (used bool, err error) {
 		calls, err := take(taking)
 		if err = cmp.Or(err, taking.Err()); err == nil {
-			callers, used = q.sendCalls(calls, permit) //nolint:contextcheck // the requests have the queue's context
+			callers, used = q.sendCalls(calls, permit)
 		}
 		return used, err
 	})

@@ -119,7 +119,8 @@ func TestSearch(t *testing.T) {
 		{"a part that must contain it is not sent whole", searched{hosts: []int{8}, refused: numbers(6), most: 9}, "0 1 2 3 4 5 6 7,0,1 2 3,4 5,6,7"},
 		{
 			"single URIs from all over the list until one is accepted",
-			searched{hosts: []int{8}, refused: numbers(0, 7, 4), most: 9}, "0 1 2 3 4 5 6 7,0,7,4,2,3,5 6,1",
+			searched{hosts: []int{8}, refused: numbers(0, 7, 4), most: 9},
+			"0 1 2 3 4 5 6 7,0,7,4,2,3,5 6,1",
 		},
 		{"a refused host of one URI", searched{hosts: []int{4, 1}, refused: numbers(4), most: 9}, "0 1 2 3 4,0 1 2 3,4"},
 		{"a refused host", searched{hosts: []int{2, 9}, refused: from(2, 9), most: 9}, "0 1 2 3 4 5 6 7 8 9 10,0 1,2,10,7,6,4,5"},
