@@ -44,7 +44,7 @@ func TestPurgeFrom(t *testing.T) {
 	t.Parallel()
 	inQueue(t, setup{}, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
 		began := time.Now()
-		f.takePlaces()
+		f.takeSlots()
 		results, err := purgedFrom(f.Context(), q, func(ctx context.Context) ([][]webdelivery.PurgeURI, error) {
 			assert.Equal(f, hold, time.Since(began), "after the first two have arrived")
 			return callsFor(exacts(object(1), object(2)), exacts(object(2)))(ctx)
@@ -86,7 +86,7 @@ func TestPurgeFromWithoutPermit(t *testing.T) {
 	inQueue(t, setup{}, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
 		ctx, cancel := context.WithTimeout(f.Context(), hold/2)
 		defer cancel()
-		f.takePlaces()
+		f.takeSlots()
 		_, err := purgedFrom(ctx, q, func(context.Context) ([][]webdelivery.PurgeURI, error) { panic("take was called") })
 		require.ErrorIs(f, err, context.DeadlineExceeded)
 		assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))

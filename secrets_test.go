@@ -393,7 +393,7 @@ func TestLogging(t *testing.T) {
 		f.fail(testserver.Fault{Delay: 30 * time.Millisecond})
 		var response json.RawMessage
 		require.NoError(f, f.client.Do(f.Context(), http.MethodGet, "/tasks?operation=secret-operation", nil, &response))
-		f.takePlaces()
+		f.takeSlots()
 		require.NoError(f, submit.call(f.Context(), f.client))
 
 		want := fmt.Sprintf(`time=2000-01-01T00:00:00.000Z level=DEBUG msg="webdelivery: attempt" method=GET path=/acme/v1/tasks status=503 duration=0s attempt=1 wait=0s bytes=4
@@ -402,7 +402,7 @@ time=2000-01-01T00:00:02.030Z level=DEBUG msg="webdelivery: attempt" method=GET 
 `, len(response))
 		got := log.String()
 		require.True(f, strings.HasPrefix(got, want), "want\n%s\ngot\n%s", want, got)
-		// The third purge waits for the place of the first, which is free 1.05 s after its response; the second took
+		// The third purge waits for the slot of the first, which is free 1.05 s after its response; the second took
 		// 30 ms.
 		assert.Regexp(f, `method=POST path=/acme/v1/cache/purge status=201 duration=30ms attempt=1 wait=1.02s bytes=\d+\n$`, got)
 		assert.NotContains(f, got, "secret-operation")

@@ -39,11 +39,8 @@ func (e *RefusedError) Error() string {
 // its permit. It assumes that every request on its way arrives now, and that all are accepted. The caller holds the
 // lock.
 func (l *Limiter) forecast(now time.Time) (next func() time.Time) {
-	byPace, rate := latest(now.Add(l.waitByPace(now)), l.resume), 0.0
-	if l.interval > 0 {
-		rate = rateOf(l.interval) + recovery*float64(l.flying)
-	}
-	free := slices.Clone(l.places)
+	byPace := latest(now, latest(l.next, l.resume))
+	free := slices.Clone(l.slots)
 	for i, at := range free {
 		if at.Equal(onTheWay) {
 			at = now.Add(Hold)
@@ -58,30 +55,11 @@ func (l *Limiter) forecast(now time.Time) (next func() time.Time) {
 			at = latest(at, free[position%n].Add(time.Duration(position/n)*Hold))
 		}
 		position++
-		if rate += recovery; rate < rateOf(shortest) && l.interval > 0 {
-			byPace = byPace.Add(time.Duration(leastJitter * float64(intervalOf(rate))))
+		if l.chance < 1 && byPace.Sub(l.refused) <= busy {
+			byPace = l.timeOf(l.placeAt(byPace)+1, byPace)
 		}
 		return at
 	}
-}
-
-// waitByPace returns the shortest possible wait for the end of the interval, which is redrawn and becomes shorter when
-// a purge on its way is accepted.
-func (l *Limiter) waitByPace(now time.Time) time.Duration {
-	if l.interval == 0 {
-		return 0
-	}
-	reserved := l.rate.ReserveN(now, 1)
-	wait := reserved.DelayFrom(now)
-	reserved.CancelAt(now)
-	if l.flying == 0 {
-		return wait
-	}
-	rate := rateOf(l.interval) + recovery*float64(l.flying)
-	if rate >= rateOf(shortest) {
-		return 0
-	}
-	return min(wait, time.Duration(float64(wait)/float64(l.drawn)*leastJitter*float64(intervalOf(rate))))
 }
 
 // drop removes callers that cannot get a permit in time from the queue, and makes the first one try again. The caller
@@ -93,7 +71,7 @@ func (l *Limiter) drop(now time.Time) {
 	for _, w := range l.queue {
 		switch {
 		case !w.deadline.IsZero() && w.deadline.Before(at):
-			w.err = &LateError{Wait: at.Sub(now), Deadline: w.deadline.Sub(now), Refusing: l.interval > 0}
+			w.err = &LateError{Wait: at.Sub(now), Deadline: w.deadline.Sub(now), Refusing: l.chance < 1}
 		case !l.refusing.IsZero() && now.Sub(latest(l.refusing, w.since)) >= w.Patience:
 			w.err = &RefusedError{w.Patience}
 		default:

@@ -1,10 +1,11 @@
 // Package pace grants permits for purges. The service accepts two purge requests in any second for each customer, and
 // counts them when they arrive (service document, section 8).
 //
-// Two mechanisms enforce this limit. Two slots limit arrivals: a request occupies a slot from when it is sent until
-// [Hold] after its arrival. Of any three requests, two use the same slot, so the later one is sent at least [Hold]
-// after the earlier one arrived, however long the network delays them. And the pace adapts: a refused purge doubles the
-// interval between permits, and accepted ones shorten it slowly, so that independent processes converge to fair shares.
+// Two mechanisms enforce this limit. Two slots limit the arrivals of this process: a request occupies a slot from when
+// it is sent until [Hold] after its arrival. Of any three requests, two use the same slot, so the later one is sent at
+// least [Hold] after the earlier one arrived, however long the network delays them. And after a refusal, because other
+// processes use the limit too, time is a cycle of places. The limiter returns to those where the service accepted a purge
+// and tries others now and then, so that processes that know nothing of each other share the limit.
 //
 // The package must not depend on HTTP, addresses or the SDK. Its entry points are [New], [NewPace], [Limiter.Acquire]
 // and [Permit].
@@ -23,7 +24,7 @@ import (
 // margin for clocks and timers.
 const Hold = 1050 * time.Millisecond
 
-const places = 2 // service document, section 8
+const slots = 2 // service document, section 8
 
 // onTheWay marks a slot whose request has not arrived yet. It is later than any time at which a slot becomes free.
 var onTheWay = time.Unix(1<<40, 0)
@@ -33,7 +34,7 @@ var onTheWay = time.Unix(1<<40, 0)
 type Limiter struct {
 	mu     sync.Mutex
 	queue  []*waiter
-	places []time.Time // when each slot becomes free; empty for NewPace
+	slots  []time.Time // when each slot becomes free; empty for NewPace
 	flying int         // permits that have not ended
 	resume time.Time   // no permit before this time
 	pace
@@ -42,7 +43,7 @@ type Limiter struct {
 // New returns a limiter that limits arrivals and adapts its pace.
 func New() *Limiter {
 	l := NewPace()
-	l.places = make([]time.Time, places)
+	l.slots = make([]time.Time, slots)
 	return l
 }
 
@@ -75,7 +76,8 @@ type waiter struct {
 type Permit struct {
 	limiter *Limiter
 	caller  *Caller
-	place   int // index of its slot; -1 if there is none
+	slot    int    // index of its slot; -1 if there is none
+	place   uint64 // the number of its place
 	granted time.Time
 }
 
@@ -112,8 +114,8 @@ func (l *Limiter) enter(deadline time.Time, c *Caller) *waiter {
 	if c.since.IsZero() {
 		c.since = now
 	}
-	if len(l.queue) == 0 && l.flying == 0 {
-		l.forgive(now)
+	if len(l.queue) == 0 && l.flying == 0 && l.chance < 1 && now.Sub(l.refused) > cycle*apart {
+		l.free() // there was nothing to send
 	}
 	l.active = now
 	w := &waiter{Caller: c, deadline: deadline, wake: make(chan struct{}, 1)}
@@ -137,9 +139,9 @@ func (l *Limiter) enter(deadline time.Time, c *Caller) *waiter {
 // begins in the year 2000. A slot whose request is on its way stays occupied.
 func (l *Limiter) forget() {
 	l.resume, l.pace = time.Time{}, newPace(l.jitter)
-	for i, at := range l.places {
+	for i, at := range l.slots {
 		if !at.Equal(onTheWay) {
-			l.places[i] = time.Time{}
+			l.slots[i] = time.Time{}
 		}
 	}
 }
@@ -173,7 +175,7 @@ func (l *Limiter) try(w *waiter, now time.Time) (*Permit, time.Duration, error) 
 		l.queue[0] = nil
 		l.queue = l.queue[1:]
 		if len(l.queue) > 0 {
-			l.drop(now) // the new interval changes the forecast
+			l.drop(now) // the next place changes the forecast
 		}
 	}
 	return permit, wait, nil
@@ -181,34 +183,32 @@ func (l *Limiter) try(w *waiter, now time.Time) (*Permit, time.Duration, error) 
 
 // take returns a permit, or how long to wait for one. The caller holds the lock.
 func (l *Limiter) take(c *Caller, now time.Time) (*Permit, time.Duration) {
-	place, free := l.nextPlace()
+	slot, free := l.nextSlot()
 	if free.Equal(onTheWay) {
 		return nil, untilWoken
 	}
-	if wait := max(free.Sub(now), l.resume.Sub(now)); wait > 0 {
+	if wait := max(free.Sub(now), l.resume.Sub(now), l.next.Sub(now)); wait > 0 {
 		return nil, wait
 	}
-	if wait := l.pass(now); wait > 0 {
-		return nil, wait
-	}
-	l.setInterval(now, l.interval)
+	place := l.placeAt(now)
+	l.choose(now, now.Sub(latest(free, l.next)) < apart)
 	l.active = now
 	l.flying++
-	if place >= 0 {
-		l.places[place] = onTheWay
+	if slot >= 0 {
+		l.slots[slot] = onTheWay
 	}
-	return &Permit{limiter: l, caller: c, place: place, granted: now}, 0
+	return &Permit{limiter: l, caller: c, slot: slot, place: place, granted: now}, 0
 }
 
-// nextPlace returns the slot that becomes free first, and when. It returns -1 if the limiter has no slots.
-func (l *Limiter) nextPlace() (place int, free time.Time) {
-	place = -1
-	for i, at := range l.places {
-		if place < 0 || at.Before(free) {
-			place, free = i, at
+// nextSlot returns the slot that becomes free first, and when. It returns -1 if the limiter has no slots.
+func (l *Limiter) nextSlot() (slot int, free time.Time) {
+	slot = -1
+	for i, at := range l.slots {
+		if slot < 0 || at.Before(free) {
+			slot, free = i, at
 		}
 	}
-	return place, free
+	return slot, free
 }
 
 // End ends the permit and must be called exactly once. arrived is the latest time at which the request may reach the
@@ -218,13 +218,13 @@ func (p *Permit) End(arrived time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.flying--
-	if p.place < 0 {
+	if p.slot < 0 {
 		return
 	}
 	if !arrived.IsZero() {
 		arrived = arrived.Add(Hold)
 	}
-	if l.places[p.place] = arrived; len(l.queue) > 0 {
+	if l.slots[p.slot] = arrived; len(l.queue) > 0 {
 		l.drop(time.Now())
 	}
 }
