@@ -63,10 +63,10 @@
 //
 // The service accepts 2 purges per second for each customer, so each attempt of a purge waits for a permit. All clients
 // of a process with the same origin and customer share the permits, in the order of their calls: at most two purges are
-// on their way or have arrived within the last 1.05 s. While the service answers that purges come too fast (503 or
-// 429), the interval doubles, up to 16 s, and each accepted purge shortens it a little, so that processes that do not
-// know of each other settle on their shares. [WithPurgeLimiter] replaces the permits; those of module redislimit are
-// shared by many processes.
+// on their way or have arrived within the last 1.05 s. Once the service has answered that purges come too fast (503 or
+// 429), they leave at moments when it accepted one before, and now and then at another, so that processes that do not
+// know of each other divide the limit. [WithPurgeLimiter] replaces the permits; those of module redislimit are shared by
+// many processes.
 //
 // A response that is read whole may have up to 32 MiB ([WithMaxResponseBytes]). A stream of rows needs constant memory
 // and has no time limit as long as data keeps arriving ([WithIdleTimeout]).

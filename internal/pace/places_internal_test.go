@@ -128,10 +128,11 @@ func TestPlacesEnd(t *testing.T) {
 				p.End(time.Time{})
 			}
 			time.Sleep(tt.unused)
-			l.next, l.resume = time.Time{}, time.Time{}
+			l.next, l.resume, l.own = time.Time{}, time.Time{}, 1<<3
 			_, err = l.Acquire(t.Context(), patient())
 			require.NoError(t, err)
 			assert.Equal(t, tt.want, l.chance < 1)
+			assert.Equal(t, tt.want, l.own != 0)
 		})
 	}
 }

@@ -92,7 +92,7 @@ type Crowd struct {
 // Crowds returns the loads under which the pace is measured.
 func Crowds() (all []Crowd) {
 	for _, refused := range []bool{false, true} {
-		for _, c := range [][2]int{{1, 15}, {2, 15}, {4, 15}, {8, 15}, {16, 15}, {8, 100}} {
+		for _, c := range [][2]int{{20, 1}, {1, 15}, {2, 15}, {4, 15}, {8, 15}, {16, 15}, {8, 100}} {
 			name := fmt.Sprintf("once/%dx%d", c[0], c[1])
 			if refused {
 				name = fmt.Sprintf("refused=count/%dx%d", c[0], c[1])
