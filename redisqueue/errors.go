@@ -1,11 +1,13 @@
 package redisqueue
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -42,11 +44,8 @@ func (e *RemoteError) Unwrap() (causes []error) {
 	if e.Transaction != nil {
 		causes = append(causes, e.Transaction)
 	}
-	switch {
-	case e.Undecided != nil:
-		causes = append(causes, e.Undecided)
-	case e.RefusedTogether:
-		causes = append(causes, webdelivery.ErrRefusedTogether)
+	if e.RefusedTogether {
+		causes = append(causes, cmp.Or(e.Undecided, new(webdelivery.UndecidedError)))
 	}
 	return causes
 }
@@ -106,13 +105,11 @@ func refused(err error) bool {
 	return ok && refusal.MatchString(reply.Error())
 }
 
-// result is what Purge returns for a call. It is zero if there is none yet.
+// result is what Purge returns for a call.
 type result struct {
 	receipts []*webdelivery.PurgeReceipt
 	err      error // nil, or a *webdelivery.QueueError; or the error of a call whose URIs are not known
 }
-
-func (r result) zero() bool { return r.receipts == nil && r.err == nil }
 
 // message is a result as stored in Redis. Every release must read what older ones have written, and older ones what this
 // one writes: they know the first five members.
@@ -125,13 +122,7 @@ type message struct {
 
 	Receipts []*webdelivery.PurgeReceipt `json:"rs,omitempty"` // all but the last one
 	Causes   []*RemoteError              `json:"es,omitempty"`
-	Each     []each                      `json:"fs,omitempty"` // of Failed
-}
-
-// each is the failure of a URI.
-type each struct {
-	Cause   int                 `json:"e,omitempty"` // index in Causes
-	Outcome webdelivery.Outcome `json:"o,omitempty"`
+	Each     [][2]int                    `json:"fs,omitempty"` // of Failed: index in Causes, and Outcome
 }
 
 func (r result) encode(call string) string {
@@ -151,7 +142,7 @@ func (r result) encode(call string) string {
 				i = len(causes)
 				causes[f.Err.Error()], m.Causes = i, append(m.Causes, remote(f.Err))
 			}
-			m.Failed, m.Each = append(m.Failed, f.URI), append(m.Each, each{i, f.Outcome})
+			m.Failed, m.Each = append(m.Failed, f.URI), append(m.Each, [2]int{i, int(f.Outcome)})
 		}
 	}
 	text, _ := json.Marshal(m) //nolint:errchkjson,musttag // no value of these types fails
@@ -162,26 +153,22 @@ func (r result) encode(call string) string {
 func decode(text string) (number string, r result) {
 	var m message
 	err := json.Unmarshal([]byte(text), &m) //nolint:musttag // the names of exported fields do not change
-	if err != nil || m.Error == nil && m.Receipt == nil {
+	damaged := m.Error == nil && (m.Receipt == nil || m.Failed != nil) || len(m.Each) > 0 && len(m.Each) != len(m.Failed) ||
+		slices.ContainsFunc(m.Each, func(f [2]int) bool { return f[0] < 0 || f[0] >= len(m.Causes) }) ||
+		slices.Contains(m.Causes, nil) || slices.Contains(m.Receipts, nil)
+	if err != nil || damaged {
 		return m.Call, result{err: errors.New("redisqueue: unreadable result in Redis")}
 	}
 	if m.Receipt != nil {
 		r.receipts = append(m.Receipts, m.Receipt)
 	}
-	switch {
-	case m.Error == nil:
-	case len(m.Each) == 0 || len(m.Each) != len(m.Failed): // of an older release, or the URIs are not known
+	if m.Error != nil {
 		r.err = failed(m.Failed, m.Error, m.Outcome)
-	default:
-		e := &webdelivery.QueueError{Outcome: m.Outcome}
-		for i, f := range m.Each {
-			cause := m.Error
-			if f.Cause >= 0 && f.Cause < len(m.Causes) {
-				cause = m.Causes[f.Cause]
-			}
-			e.Failures = append(e.Failures, webdelivery.URIFailure{URI: m.Failed[i], Err: cause, Outcome: f.Outcome})
+	}
+	if e, ok := errors.AsType[*webdelivery.QueueError](r.err); ok {
+		for i, f := range m.Each { // older releases do not write it
+			e.Failures[i].Err, e.Failures[i].Outcome = m.Causes[f[0]], webdelivery.Outcome(f[1])
 		}
-		r.err = e
 	}
 	return m.Call, r
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,6 +25,7 @@ const (
 	group     = "fleet"                // one consumer for all processes: consumers of dead processes would pile up
 	atFirst   = 64                     // calls in the first reply, which shows how large they are
 	atOnce    = 1000                   // maximum entries per command or transaction
+	shortTurn = 8                      // in so many requests that leave entries behind, one takes the shortest first
 	linger    = 100 * time.Millisecond // time for calls of other processes that react to the same change
 	spacing   = 500 * time.Millisecond // between two requests of the fleet for a permit
 	turnFor   = 2 * time.Second        // after which another process may also request a permit
@@ -32,6 +34,25 @@ const (
 	restFor   = 3 * time.Second        // how long a process to which Redis refuses a command takes no calls
 	longest   = 30 * 24 * time.Hour    // how long Redis knows that a call of Enqueue has no result
 )
+
+// Options configures a [Queue]. A zero field selects its default. Processes with a different Prefix, Action or Wait
+// have separate queues, which share only the permits.
+type Options struct {
+	Prefix string                  // prefix of all keys in Redis; default "webdelivery:queue"
+	Action webdelivery.PurgeAction // action of all purges; default ActionPurge
+	Wait   bool                    // whether purges wait for their transactions to end, not only to be accepted
+
+	MaxURIs      int // maximum number of URIs per request and per call; default 10,000
+	MaxBodyBytes int // maximum bytes of URIs per request and per call; default 4 MiB. A single URI may be longer
+	MaxPending   int // approximate maximum number of calls in Redis; above it, calls get [ErrFull]; default 1,000,000
+
+	// Lease is how long a process may be silent before others send its calls, and Redis before callers fail. From 1 s to
+	// 1 h; default 10 s.
+	Lease time.Duration
+	// Keep is how long a call may wait to be sent, and Redis keeps results of Enqueue and an unused queue; at least 6
+	// leases. From 1 min to 30 days; default 1 h.
+	Keep time.Duration
+}
 
 // Queue combines the purges of all processes of a fleet into few requests. Create it with [New], and close it when
 // done. It is safe for concurrent use.
@@ -44,6 +65,7 @@ type Queue struct {
 	process string                  // random name of this process, part of the key of its results
 	length  atomic.Int64            // of the stream, when a call was last added
 	ahead   atomic.Int64            // how far the clock of Redis is ahead of this process's, in ms
+	rest    atomic.Int64            // when this process may take calls again, in Unix milliseconds
 	limiter webdelivery.Limiter     // the client's
 
 	ctx    context.Context //nolint:containedctx // ends when the first Close finishes waiting
@@ -56,25 +78,56 @@ type Queue struct {
 	waiting map[string]*call
 	held    map[string]struct{} // IDs of the entries that this process has taken
 	backlog []entry             // taken entries that did not fit into a request
-	rest    time.Time           // this process takes nothing before this time, because it could not purge
+	passed  int                 // requests that left entries behind since the shortest came first
 	trouble error               // why there is no permit or no reply from Redis; nil if all is well
+}
+
+// call is a Purge call that is waiting. The queue's lock guards it until it ends.
+type call struct {
+	number string
+	uris   []webdelivery.PurgeURI
+	ended  chan struct{}
+	left   bool // it ended without a result from the fleet
+	result result
 }
 
 // New returns a queue for this process. Processes with the same Redis, options, base URL and customer form a fleet. The
 // client needs a limiter that the fleet shares; see package redislimit. The caller keeps ownership of rdb and client,
 // and closes rdb after the queue. If an argument is invalid, New returns a [*webdelivery.ValidationError].
 func New(rdb redis.UniversalClient, client *webdelivery.Client, options Options) (*Queue, error) {
-	o, err := options.withDefaults(rdb, client)
+	var bad []error
+	refuse := func(wrong bool, field, reason string) {
+		if wrong {
+			bad = append(bad, &webdelivery.ValidationError{Field: field, Reason: reason})
+		}
+	}
+	o := options
+	o.Prefix, o.Action = cmp.Or(o.Prefix, "webdelivery:queue"), cmp.Or(o.Action, webdelivery.ActionPurge)
+	o.MaxURIs, o.MaxBodyBytes = cmp.Or(o.MaxURIs, 10_000), cmp.Or(o.MaxBodyBytes, 4<<20)
+	o.MaxPending = cmp.Or(o.MaxPending, 1_000_000)
+	o.Lease, o.Keep = cmp.Or(o.Lease, 10*time.Second), cmp.Or(o.Keep, time.Hour)
+	refuse(rdb == nil, "rdb", "is nil")
+	refuse(client == nil, "client", "is nil")
+	refuse(client != nil && client.PurgeLimiter() == nil, "client", "has no limiter that the processes share; "+
+		"create it with webdelivery.WithPurgeLimiter and a limiter of package redislimit")
+	refuse(o.Lease < time.Second || o.Lease > time.Hour, "Options.Lease", o.Lease.String()+" is not between 1s and 1h")
+	refuse(o.Keep < time.Minute || o.Keep > longest, "Options.Keep", o.Keep.String()+" is not between 1m and 30 days")
+	if err := errors.Join(bad...); err != nil {
+		return nil, err
+	}
+	o.Keep = max(o.Keep, 6*o.Lease)
+	local, err := client.Purge.NewQueue(webdelivery.QueueOptions{
+		Action: o.Action, Wait: o.Wait, MaxURIs: o.MaxURIs, MaxBodyBytes: o.MaxBodyBytes, MaxPending: o.MaxPending,
+	})
 	if err != nil {
 		return nil, err
 	}
-	keys := fmt.Sprintf("%s:{%s:%s:%t}:", o.Prefix, client.URL(), o.Action, o.Wait) // the braces keep the keys on one cluster node
+	// The braces keep the keys on one node of a cluster.
+	keys := fmt.Sprintf("%s:{%s:%s:%t}:", o.Prefix, client.URL(), o.Action, o.Wait)
 	q := &Queue{
-		options: o, rdb: rdb, limiter: client.PurgeLimiter(), keys: keys, calls: keys + "calls", process: rand.Text()[:16],
+		options: o, rdb: rdb, local: local, limiter: client.PurgeLimiter(),
+		keys: keys, calls: keys + "calls", process: rand.Text()[:16],
 		work: make(chan struct{}, 1), waiting: map[string]*call{}, held: map[string]struct{}{},
-	}
-	if q.local, err = client.Purge.NewQueue(webdelivery.QueueOptions{Action: o.Action, Wait: o.Wait}); err != nil {
-		return nil, err
 	}
 	q.ctx, q.cancel = context.WithCancel(context.Background())
 	q.all.Go(q.send)
@@ -189,11 +242,8 @@ func (q *Queue) Close(ctx context.Context) (err error) {
 	for busy := true; busy && err == nil; sleep(ctx, again/5) {
 		q.mu.Lock()
 		q.closed = true
-		busy, err = len(q.waiting) > 0 || len(q.held) > 0, ctx.Err()
-		for _, c := range q.waiting {
-			if err != nil {
-				q.endLocked(c.number, result{err: failed(c.uris, webdelivery.ErrQueueClosed, webdelivery.OutcomeUnknown)}, true)
-			}
+		if busy, err = len(q.waiting) > 0 || len(q.held) > 0, ctx.Err(); err != nil {
+			q.endAllLocked(webdelivery.ErrQueueClosed)
 		}
 		q.mu.Unlock()
 	}
@@ -201,6 +251,153 @@ func (q *Queue) Close(ctx context.Context) (err error) {
 	_ = q.local.Close(ctx)
 	q.all.Wait()
 	return err
+}
+
+// carry adds a call to Redis, and checks once per lease that its entry is still there. If two checks in a row do not
+// find it, Redis has lost data, and the call is added again. If Redis does not respond, the call fails.
+func (q *Queue) carry(ctx context.Context, c *call, payload string) {
+	id, doubts := "", 2
+	for {
+		if doubts == 2 {
+			added, err := q.put(ctx, q.process+"/"+c.number, c.uris, payload)
+			if err != nil {
+				if ctx.Err() == nil { // otherwise leave reports the error
+					q.end(c.number, result{err: err}, true)
+				}
+				return
+			}
+			id, doubts = added, 0
+			q.wake()
+		}
+		select {
+		case <-c.ended:
+			if c.left {
+				q.takeBack(id) //nolint:contextcheck // the caller's context has ended
+			}
+			return
+		case <-time.After(q.options.Lease):
+		}
+		found, err := q.rdb.XRangeN(ctx, q.calls, id, id, 1).Result()
+		if doubts++; len(found) > 0 {
+			doubts = 0
+		} else if err != nil && doubts == 2 || refused(err) {
+			q.end(c.number, result{err: redisError(err)}, true)
+			return
+		}
+	}
+}
+
+// put adds a call to the stream. It retries for up to a lease, because Redis may restart or fail over. A retry may add
+// the call twice, which does no harm.
+func (q *Queue) put(ctx context.Context, reply string, uris []webdelivery.PurgeURI, payload string) (string, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(q.ctx, cancel)() //nolint:contextcheck // the queue's context is not the caller's
+	if q.length.Load() >= int64(q.options.MaxPending) {
+		length, err := q.rdb.XLen(ctx, q.calls).Result()
+		if q.length.Store(length); err == nil && length >= int64(q.options.MaxPending) {
+			return "", failed(uris, ErrFull, webdelivery.OutcomeNotApplied)
+		}
+	}
+	for began := time.Now(); ; {
+		pipe := q.rdb.Pipeline()
+		if id, ok := strings.CutPrefix(reply, "/"); ok { // an Enqueue call
+			pipe.Set(ctx, q.resultOf(id), "", longest)
+		}
+		add, length := pipe.XAdd(ctx, (&entry{reply: reply, payload: payload}).in(q.calls)), pipe.XLen(ctx, q.calls)
+		pipe.PExpire(ctx, q.calls, q.options.Keep)
+		err := exec(ctx, pipe)
+		if err == nil {
+			q.length.Store(length.Val())
+			return add.Val(), nil
+		}
+		if ctx.Err() == nil { // otherwise the error says less than the one before
+			q.note(err)
+		}
+		if sleep(ctx, again); refused(err) || time.Since(began) > q.options.Lease || ctx.Err() != nil {
+			return "", failed(uris, errors.Join(ctx.Err(), err), webdelivery.OutcomeUnknown)
+		}
+	}
+}
+
+// takeBack deletes an entry that nobody waits for, unless a process has already read it, which then settles it.
+func (q *Queue) takeBack(id string) {
+	ctx, cancel := context.WithTimeout(context.Background(), forAWord)
+	defer cancel()
+	mine := redis.XPendingExtArgs{Stream: q.calls, Group: group, Start: id, End: id, Count: 1}
+	read, err := q.rdb.XPendingExt(ctx, &mine).Result()
+	if err == nil && len(read) == 0 || isNoGroup(err) {
+		q.rdb.XDel(ctx, q.calls, id)
+	}
+}
+
+// leave ends a call whose context has ended, with an error that says what it was waiting for.
+func (q *Queue) leave(c *call, cause error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	trouble := q.trouble
+	if limiter, ok := q.limiter.(interface{ Waiting() error }); ok && trouble == nil {
+		trouble = limiter.Waiting()
+	}
+	why := "no result yet; the call, or a process that has taken it, waits for a permit or for the response"
+	if trouble != nil {
+		why = "no purge permit yet: " + trouble.Error() // as a text: it may match another caller's context
+	}
+	q.endLocked(c.number, result{err: fmt.Errorf("%w: %s", cause, why)}, true)
+}
+
+func (q *Queue) end(number string, r result, left bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.endLocked(number, r, left)
+}
+
+// endLocked ends a call. Only its first result counts. The caller holds the lock.
+func (q *Queue) endLocked(number string, r result, left bool) {
+	c := q.waiting[number]
+	if c == nil {
+		return
+	}
+	if _, ok := errors.AsType[*webdelivery.QueueError](r.err); !ok && r.err != nil {
+		r.err = failed(c.uris, r.err, webdelivery.OutcomeUnknown)
+	}
+	c.result, c.left = r, left
+	close(c.ended)
+	delete(q.waiting, number)
+}
+
+// endAllLocked ends all calls of this process with an error. The caller holds the lock.
+func (q *Queue) endAllLocked(err error) {
+	for number := range q.waiting {
+		q.endLocked(number, result{err: err}, true)
+	}
+}
+
+// receive delivers the results that other processes have stored for this one. It always reads the stream from its start
+// and deletes what it has read, so that no result is lost with a reply, or in a failover to a Redis with another clock.
+func (q *Queue) receive() {
+	results := q.resultsOf(q.process)
+	for q.ctx.Err() == nil {
+		ctx, cancel := context.WithTimeout(q.ctx, readFor+forAWord)
+		from := redis.XReadArgs{Streams: []string{results, "0"}, Count: atOnce, Block: readFor}
+		streams, err := q.rdb.XRead(ctx, &from).Result()
+		var ids []string
+		for _, s := range streams {
+			for _, m := range s.Messages {
+				ids = append(ids, m.ID)
+				number, r := decode(fmt.Sprint(m.Values["r"]))
+				q.end(number, r, false)
+			}
+		}
+		if len(ids) > 0 {
+			err = q.rdb.XDel(ctx, results, ids...).Err()
+		}
+		if err = redisError(err); err != nil && q.ctx.Err() == nil {
+			q.note(err)
+			sleep(ctx, 2*again)
+		}
+		cancel()
+	}
 }
 
 // age returns the time since an entry was added, by the clock of Redis.
@@ -219,10 +416,8 @@ func (q *Queue) note(trouble error) (ended bool) {
 		trouble = fmt.Errorf("%w: %w", ErrRedis, trouble)
 	}
 	if q.trouble = trouble; ended {
-		q.rest = time.Now().Add(restFor)
-		for _, c := range q.waiting {
-			q.endLocked(c.number, result{err: failed(c.uris, trouble, webdelivery.OutcomeUnknown)}, true)
-		}
+		q.rest.Store(time.Now().Add(restFor).UnixMilli())
+		q.endAllLocked(trouble)
 	}
 	return ended
 }

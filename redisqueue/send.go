@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	mathrand "math/rand/v2"
+	"strings"
 	"sync"
 	"time"
 
@@ -31,10 +32,7 @@ func (q *Queue) send() {
 // returns false if there is nothing to send, because an unused permit would keep others waiting.
 func (q *Queue) turn() bool {
 	for q.ctx.Err() == nil {
-		q.mu.Lock()
-		rest := time.Until(q.rest)
-		q.mu.Unlock()
-		if sleep(q.ctx, rest); !q.ready() {
+		if sleep(q.ctx, time.Until(time.UnixMilli(q.rest.Load()))); !q.ready() {
 			return false
 		}
 		pipe := q.rdb.Pipeline()
@@ -42,7 +40,8 @@ func (q *Queue) turn() bool {
 		if err := exec(q.ctx, pipe); err != nil || mine.Val() { // a full Redis refuses the key: permits alone must do
 			return !q.note(err) && q.ctx.Err() == nil
 		}
-		sleep(q.ctx, min(max(0, life.Val()), spacing/3)+time.Duration(mathrand.Int64N(int64(again/5)))) //nolint:gosec // it spreads processes
+		spread := time.Duration(mathrand.Int64N(int64(again / 5))) //nolint:gosec // it hides nothing
+		sleep(q.ctx, min(max(0, life.Val()), spacing/3)+spread)
 	}
 	return false
 }
@@ -91,7 +90,7 @@ func (q *Queue) request() {
 	q.all.Go(func() {
 		defer begun()
 		var entries []entry
-		ended := make(chan decided, atOnce)
+		ended := make(chan entry, atOnce)
 		q.all.Go(func() { q.settle(ended) })
 		defer close(ended)
 		take := func(context.Context) (calls [][]webdelivery.PurgeURI, err error) {
@@ -102,14 +101,16 @@ func (q *Queue) request() {
 			}
 			return calls, err
 		}
-		err := q.local.PurgeFrom(q.ctx, take, func(i int, r webdelivery.PurgeResult) { ended <- decided{entries[i], result{r.Receipts, r.Err}} })
+		err := q.local.PurgeFrom(q.ctx, take, func(i int, r webdelivery.PurgeResult) {
+			ended <- q.judge(entries[i], result{r.Receipts, r.Err})
+		})
 		if err == nil || q.ctx.Err() != nil {
 			return
 		}
 		if errors.As(err, new(*webdelivery.Error)) { // the service refuses this process, which counts as a try
 			_, _ = take(q.ctx)
 			for _, e := range entries {
-				ended <- decided{e, result{err: failed(e.uris, err, webdelivery.OutcomeUnknown)}}
+				ended <- q.judge(e, result{err: failed(e.uris, err, webdelivery.OutcomeUnknown)})
 			}
 		}
 		q.note(err)
@@ -118,5 +119,93 @@ func (q *Queue) request() {
 	<-taken
 	if took := time.Since(began); took < turnFor { // otherwise the key may belong to another process
 		q.rdb.PExpire(q.ctx, q.keys+"turn", max(time.Millisecond, spacing-took))
+	}
+}
+
+// settle stores the results of a request as they arrive.
+func (q *Queue) settle(ended <-chan entry) {
+	for first := range ended {
+		some := []entry{first}
+		for len(some) < atOnce && len(ended) > 0 {
+			some = append(some, <-ended)
+		}
+		q.store(some)
+	}
+}
+
+// judge sets the result of an entry if the service has decided about each of its URIs, or if mostTries processes could
+// not purge them. Otherwise another process tries it, and this one rests. Of what the service has not refused alone, the
+// outcome is unknown: a process that died may have purged it.
+func (q *Queue) judge(e entry, r result) entry {
+	var unable error
+	if failure, ok := errors.AsType[*webdelivery.QueueError](r.err); ok {
+		for i, f := range failure.Failures {
+			if errors.Is(f.Err, webdelivery.ErrBadRequest) {
+				continue
+			}
+			failure.Failures[i].Outcome, failure.Outcome = webdelivery.OutcomeUnknown, webdelivery.OutcomeUnknown
+			undecided := errors.As(f.Err, new(*webdelivery.UndecidedError))
+			if !undecided && !errors.As(f.Err, new(*webdelivery.TransactionError)) { // a 401 or a lost connection
+				unable = f.Err
+			}
+		}
+	}
+	if unable != nil && !q.note(unable) {
+		q.rest.Store(time.Now().Add(q.options.Lease / 2).UnixMilli())
+	}
+	if e.tries++; unable == nil || e.tries >= mostTries {
+		e.result = &r
+	}
+	return e
+}
+
+// store writes results and deletes their entries. At the memory limit of Redis only the deletion succeeds, which makes
+// room for the results of the next attempt. Writing a result twice does no harm.
+func (q *Queue) store(some []entry) {
+	ids := make([]string, len(some))
+	for i, e := range some {
+		ids[i] = e.id
+		if number, own := strings.CutPrefix(e.reply, q.process+"/"); own && e.result != nil {
+			q.end(number, *e.result, false)
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), finishFor)
+	defer cancel()
+	for pause := again / 2; ctx.Err() == nil; pause = min(2*pause, time.Second) {
+		pipe := q.rdb.Pipeline()
+		q.write(ctx, pipe, some)
+		pipe.XAck(ctx, q.calls, group, ids...)
+		pipe.XDel(ctx, q.calls, ids...)
+		err := exec(ctx, pipe)
+		if err == nil || q.ctx.Err() != nil || q.note(err) {
+			break
+		}
+		sleep(q.ctx, pause)
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, id := range ids {
+		delete(q.held, id)
+	}
+}
+
+// write adds results for other processes to a pipeline. It adds entries that another process is to try as new ones.
+func (q *Queue) write(ctx context.Context, pipe redis.Pipeliner, some []entry) {
+	lives := map[string]time.Duration{} // of streams
+	for _, e := range some {
+		switch process, number, _ := strings.Cut(e.reply, "/"); {
+		case e.result == nil:
+			pipe.XAdd(ctx, e.in(q.calls))
+			lives[q.calls] = q.options.Keep
+		case process == "":
+			pipe.Set(ctx, q.resultOf(number), e.result.encode(""), q.options.Keep)
+		case process != q.process:
+			stream := q.resultsOf(process)
+			pipe.XAdd(ctx, &redis.XAddArgs{Stream: stream, Values: []string{"r", e.result.encode(number)}})
+			lives[stream] = time.Minute + 3*q.options.Lease
+		}
+	}
+	for stream, life := range lives {
+		pipe.PExpire(ctx, stream, life)
 	}
 }

@@ -17,14 +17,16 @@ import (
 
 // entry is a call in the stream.
 type entry struct {
-	id, reply, payload string                 // the stream's ID; process/number for Purge or /id for Enqueue; the URIs in JSON
+	id, reply, payload string                 // in the stream; process/number or, for Enqueue, /id; the URIs in JSON
 	first              string                 // the ID when it was first added, which tells its age; "" if it is new
 	tries              int                    // how many processes could not purge it
 	uris               []webdelivery.PurgeURI // nil if it is unreadable
+	result             *result                // nil as long as a process is to try it
 }
 
 func (e *entry) in(stream string) *redis.XAddArgs {
-	return &redis.XAddArgs{Stream: stream, Values: []string{"r", e.reply, "u", e.payload, "t", strconv.Itoa(e.tries), "a", e.first}}
+	values := []string{"r", e.reply, "u", e.payload, "t", strconv.Itoa(e.tries), "a", e.first}
+	return &redis.XAddArgs{Stream: stream, Values: values}
 }
 
 // read reads an entry from the stream.
@@ -33,7 +35,8 @@ func (q *Queue) read(m redis.XMessage) (e entry) {
 	first, _ := m.Values["a"].(string) // older releases do not write it
 	e.tries, _ = strconv.Atoi(tries)
 	e.id, e.reply, e.payload, e.first = m.ID, fmt.Sprint(m.Values["r"]), fmt.Sprint(m.Values["u"]), cmp.Or(first, m.ID)
-	if json.Unmarshal([]byte(e.payload), &e.uris) != nil || (webdelivery.PurgeRequest{Action: q.options.Action, URIs: e.uris}).Validate() != nil {
+	err := json.Unmarshal([]byte(e.payload), &e.uris)
+	if cmp.Or(err, webdelivery.PurgeRequest{Action: q.options.Action, URIs: e.uris}.Validate()) != nil {
 		e.uris = nil
 	}
 	return e
@@ -42,16 +45,18 @@ func (q *Queue) read(m redis.XMessage) (e entry) {
 // sift returns the entries that may be sent, and ends the others. Their outcome is unknown even if no process has read
 // them: Redis may have been restored to a time before they were sent.
 func (q *Queue) sift(found []entry) []entry {
-	var bad []decided
+	var bad []entry
 	good := slices.DeleteFunc(found, func(e entry) bool {
 		why := errors.New("redisqueue: unreadable call in Redis")
 		if e.uris != nil {
 			if q.age(e.first) <= q.options.Keep {
 				return false
 			}
-			why = fmt.Errorf("redisqueue: not sent any more after waiting for longer than Options.Keep, %v; purge again", q.options.Keep)
+			why = fmt.Errorf("redisqueue: not sent any more after waiting for longer than Options.Keep, %v; "+
+				"purge again", q.options.Keep)
 		}
-		bad = append(bad, decided{e, result{err: failed(e.uris, why, webdelivery.OutcomeUnknown)}})
+		e.result = &result{err: failed(e.uris, why, webdelivery.OutcomeUnknown)}
+		bad = append(bad, e)
 		return true
 	})
 	if len(bad) > 0 {
@@ -60,53 +65,67 @@ func (q *Queue) sift(found []entry) []entry {
 	return good
 }
 
-// take returns the entries for a request that has its permit.
+// take returns the entries for a request that has its permit. It stops fetching more once enough do not fit.
 func (q *Queue) take() (taken []entry, err error) {
+	within, cancel := context.WithTimeout(q.ctx, 2*forAWord)
+	defer cancel()
 	q.mu.Lock()
 	q.trouble = nil
 	found := q.backlog
 	q.mu.Unlock()
 	found = q.sift(found)
-	within, cancel := context.WithTimeout(q.ctx, 2*forAWord)
-	defer cancel()
-	fit := q.fit(found)
-	for count := atFirst; fit == len(found); count = min(2*count, atOnce) {
+	taken, left := q.choose(found)
+	for count := atFirst; len(left) < atFirst; {
 		var more []entry
 		if more, err = q.fetch(within, count); len(more) == 0 {
 			break
 		}
 		found = append(found, q.sift(more)...)
-		fit = q.fit(found)
+		if taken, left = q.choose(found); len(left) == 0 {
+			count = min(2*count, atOnce)
+		}
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.backlog = found[fit:]; fit > 0 {
-		return found[:fit], nil
+	if q.backlog = left; len(left) > 0 {
+		q.passed = (q.passed + 1) % shortTurn
 	}
-	return nil, err
+	if len(taken) > 0 {
+		err = nil
+	}
+	return taken, err
 }
 
-// fit returns how many of the first entries fit into a request, at least one.
-func (q *Queue) fit(found []entry) (fit int) {
-	uris, bytes := 0, 0
-	for i, e := range found {
-		uris, bytes = uris+len(e.uris), bytes+len(e.payload)
-		if i == 0 || uris <= q.options.MaxURIs && bytes <= q.options.MaxBodyBytes {
-			fit = i + 1
+// choose divides entries into those for the next request and the others: the oldest goes in any case, and then the next
+// oldest that still fit. Now and then the shortest come first, so that they need not wait for all long ones.
+func (q *Queue) choose(found []entry) (taken, left []entry) {
+	order, uris, bytes := found, 0, 0
+	if q.passed == shortTurn-1 {
+		order = slices.SortedStableFunc(slices.Values(found), func(a, b entry) int { return len(a.uris) - len(b.uris) })
+	}
+	in := map[string]bool{} // IDs of taken entries
+	for _, e := range order {
+		u, b := uris+len(e.uris), bytes+len(e.payload)
+		if len(taken) == 0 || u <= q.options.MaxURIs && b <= q.options.MaxBodyBytes {
+			taken, in[e.id], uris, bytes = append(taken, e), true, u, b
 		}
 	}
-	return fit
+	return taken, slices.DeleteFunc(slices.Clone(found), func(e entry) bool { return in[e.id] })
 }
 
 // fetch takes up to count entries of silent processes, and up to count that no process has read. They are held by this
 // process until their results are stored.
 func (q *Queue) fetch(ctx context.Context, count int) (found []entry, err error) {
 	pipe := q.rdb.Pipeline()
-	stale := redis.XAutoClaimArgs{Stream: q.calls, Group: group, Consumer: group, MinIdle: q.options.Lease, Start: "0", Count: int64(count)}
-	next := redis.XReadGroupArgs{Group: group, Consumer: group, Streams: []string{q.calls, ">"}, Count: int64(count), Block: -1} // 0 would block forever
-	silent, unread := pipe.XAutoClaim(ctx, &stale), pipe.XReadGroup(ctx, &next)
+	silent := pipe.XAutoClaim(ctx, &redis.XAutoClaimArgs{
+		Stream: q.calls, Group: group, Consumer: group, MinIdle: q.options.Lease, Start: "0", Count: int64(count),
+	})
+	unread := pipe.XReadGroup(ctx, &redis.XReadGroupArgs{
+		Group: group, Consumer: group, Streams: []string{q.calls, ">"}, Count: int64(count), Block: -1, // 0 would block forever
+	})
 	if err = exec(ctx, pipe); isNoGroup(err) { // the queue is new, or Redis has lost its data
-		if err = redisError(q.rdb.XGroupCreate(ctx, q.calls, group, "0").Err()); err == nil || redis.HasErrorPrefix(err, "BUSYGROUP") {
+		err = redisError(q.rdb.XGroupCreate(ctx, q.calls, group, "0").Err())
+		if err == nil || redis.HasErrorPrefix(err, "BUSYGROUP") {
 			return q.fetch(ctx, count)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -80,5 +82,40 @@ func TestTheClockOfRedis(t *testing.T) {
 		_, err = q.Purge(w.soon(), object(3))
 		require.NoError(w, err)
 		assert.Equal(w, map[string]int{pattern(1): 1, pattern(3): 1}, w.purged())
+	})
+}
+
+// What still fits goes along, and in every eighth request that leaves calls behind, the shortest come first, even if they
+// were added last. The others go by age.
+func TestShortCalls(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		w.pause(time.Hour)
+		q := w.process(func(o *redisqueue.Options) { o.MaxURIs = 3 })
+		enqueue := func(calls ...string) { // a URI for each letter
+			for _, call := range calls {
+				var uris []webdelivery.PurgeURI
+				for _, letter := range call {
+					uris = append(uris, object(int(letter)))
+				}
+				_, err := q.Enqueue(w.soon(), uris...)
+				require.NoError(w, err)
+			}
+		}
+		enqueue("ab", "cd", "e", "fgh", "ijk", "lmn", "opq", "rst", "uvw", "xyz")
+		w.goOn()
+		w.until("the first request is sent", func() bool { return len(w.service.Purged()) > 0 })
+		enqueue("12")
+		w.until("all are sent", func() bool { return len(w.service.Purged()) == 10 })
+		var requests []string
+		for _, p := range w.service.Purged() {
+			var request strings.Builder
+			for _, uri := range p.URIs {
+				letter, _ := strconv.Atoi(path.Base(uri.URIPattern))
+				request.WriteByte(byte(letter))
+			}
+			requests = append(requests, request.String())
+		}
+		assert.Equal(w, []string{"eab", "cd", "fgh", "ijk", "lmn", "opq", "rst", "12", "uvw", "xyz"}, requests)
 	})
 }
