@@ -71,7 +71,7 @@ test-modules:
 # A fleet of real processes in full size: a minute of load, and ten processes killed. make test does it in a smaller size.
 fleet:
 	cd redislimit && $(JOINED) go test -v -timeout 20m -run TestLoad . -load 60s
-	cd redisqueue && $(JOINED) REDISQUEUE_FLEET=1 go test -v -timeout 20m -run 'TestOneChange|TestSteadyLoad|TestKilledHolders|TestMemory' .
+	cd redisqueue && $(JOINED) REDISQUEUE_FLEET=1 go test -v -timeout 20m -run 'TestOneChange|TestSteadyLoad|TestARefusedHost|TestKilledHolders|TestMemory' .
 
 lint:
 	$(LINT) run ./...

@@ -111,8 +111,8 @@ type result struct {
 	err      error // nil, or a *webdelivery.QueueError; or the error of a call whose URIs are not known
 }
 
-// message is a result as stored in Redis. Every release must read what older ones have written, and older ones what this
-// one writes: they know the first five members.
+// message is a result as stored in Redis. Every release must read what older ones have written, and older ones what
+// this one writes: they know the first five members.
 type message struct {
 	Call    string                    `json:"c,omitempty"` // number of the call within its process
 	Receipt *webdelivery.PurgeReceipt `json:"r,omitempty"` // the last one
@@ -153,14 +153,15 @@ func (r result) encode(call string) string {
 func decode(text string) (number string, r result) {
 	var m message
 	err := json.Unmarshal([]byte(text), &m) //nolint:musttag // the names of exported fields do not change
-	damaged := m.Error == nil && (m.Receipt == nil || m.Failed != nil) || len(m.Each) > 0 && len(m.Each) != len(m.Failed) ||
+	damaged := m.Error == nil && (m.Receipt == nil || m.Failed != nil) ||
+		len(m.Each) > 0 && len(m.Each) != len(m.Failed) ||
 		slices.ContainsFunc(m.Each, func(f [2]int) bool { return f[0] < 0 || f[0] >= len(m.Causes) }) ||
 		slices.Contains(m.Causes, nil) || slices.Contains(m.Receipts, nil)
 	if err != nil || damaged {
 		return m.Call, result{err: errors.New("redisqueue: unreadable result in Redis")}
 	}
-	if m.Receipt != nil {
-		r.receipts = append(m.Receipts, m.Receipt)
+	if r.receipts = m.Receipts; m.Receipt != nil {
+		r.receipts = append(r.receipts, m.Receipt)
 	}
 	if m.Error != nil {
 		r.err = failed(m.Failed, m.Error, m.Outcome)

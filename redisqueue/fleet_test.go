@@ -1,6 +1,7 @@
 package redisqueue_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -123,49 +124,91 @@ func TestSteadyLoad(t *testing.T) {
 	if !large {
 		t.Skip("make fleet runs it")
 	}
-	inWorld(t, func(w *world) { w.steady("near", w.redis.Addr, 0) })
+	near := load{name: "near", processes: 20, perSecond: 10, seconds: 60}
+	inWorld(t, func(w *world) { w.steady(near) })
 	inWorld(t, func(w *world) {
-		w.steady("75 ms away", redistest.NewProxy(w.T, w.redis.Addr, 75*time.Millisecond/2).Addr, 0)
+		far := near
+		far.name, far.redis = "75 ms away", redistest.NewProxy(w.T, w.redis.Addr, 75*time.Millisecond/2).Addr
+		w.steady(far)
 	})
-	inWorld(t, func(w *world) { w.steady("with refused URIs", w.redis.Addr, 20) })
+	inWorld(t, func(w *world) {
+		some := near
+		some.name, some.refused = "with refused URIs", func(process, call int) bool { return process == 0 && call%200 == 10 }
+		for _, e := range w.steady(some) {
+			assert.Equal(w, webdelivery.OutcomeNotApplied, e.Outcome, e.Error)
+		}
+	})
 }
 
-func (w *world) steady(name, redis string, refuseEvery int) {
-	const processes, seconds = 20, 60
-	var all []*child
-	for range processes {
-		all = append(all, w.start(func(s *setUp) { s.Lease, s.Redis = 10*time.Second, redis }))
+// Half a minute of 20 URIs a second from four processes, one of which purges only a host that the service refuses.
+func TestARefusedHost(t *testing.T) {
+	t.Parallel()
+	if !large {
+		t.Skip("make fleet runs it")
 	}
-	tick := time.NewTicker(time.Second / 10)
+	inWorld(t, func(w *world) {
+		w.steady(load{
+			name: "one process with a refused host", processes: 4, perSecond: 5, seconds: 30,
+			refused: func(process, _ int) bool { return process == 3 },
+		})
+	})
+}
+
+// load is what the processes of a fleet purge.
+type load struct {
+	name, redis                   string // the address of Redis, if it is another than that of the world
+	processes, perSecond, seconds int    // calls of one URI, of each process
+	refused                       func(process, call int) bool
+}
+
+// steady purges a load, and returns the ends of its refused calls. The others must not fail.
+func (w *world) steady(l load) (refusals []event) {
+	var all []*child
+	for range l.processes {
+		all = append(all, w.start(func(s *setUp) { s.Lease, s.Redis = 10*time.Second, cmp.Or(l.redis, s.Redis) }))
+	}
+	tick := time.NewTicker(time.Second / time.Duration(l.perSecond))
 	defer tick.Stop()
-	before := w.commands()
-	bad := 0
-	for i := range 10 * seconds {
+	before, calls := w.commands(), l.perSecond*l.seconds
+	for i := range calls {
 		<-tick.C
 		for p, c := range all {
-			uri := pattern(i*processes + p)
-			if refuseEvery > 0 && p == 0 && i%(10*refuseEvery) == 10 {
+			uri := pattern(i*l.processes + p)
+			if l.refused != nil && l.refused(p, i) {
 				uri = fmt.Sprint(refused.URIPattern, i)
-				bad++
 			}
 			w.give(c, uri)
 		}
 	}
-	var took []time.Duration
+	var took, tookRefused []time.Duration
 	for _, c := range all {
-		for _, e := range w.ends(c, 10*seconds) {
+		for _, e := range w.ends(c, calls) {
 			if strings.HasPrefix(e.URI, refused.URIPattern) {
-				assert.Equal(w, webdelivery.OutcomeNotApplied, e.Outcome, e.Error)
+				assert.NotEmpty(w, e.Error, e.URI)
+				refusals, tookRefused = append(refusals, e), append(tookRefused, e.Took)
 				continue
 			}
 			assert.Empty(w, e.Error, e.URI)
 			took = append(took, e.Took)
 		}
 	}
+	w.Logf("%s: %s; refused: %s; %d requests accepted; %.1f commands per URI", l.name, spread(took), spread(tookRefused),
+		len(w.service.Purged()), float64(w.commands()-before)/float64(len(took)))
+	assert.Len(w, w.purged(), len(took))
+	for uri := range w.purged() {
+		assert.NotContains(w, uri, refused.URIPattern)
+	}
+	return refusals
+}
+
+// spread describes how long calls took.
+func spread(took []time.Duration) string {
+	if len(took) == 0 {
+		return "none"
+	}
 	slices.Sort(took)
-	w.Logf("%s: p50 %v, p99 %v, longest %v; %d requests; %.1f commands per URI", name, took[len(took)/2], took[len(took)*99/100],
-		took[len(took)-1], len(w.service.Purged()), float64(w.commands()-before)/float64(len(took)))
-	assert.Len(w, w.purged(), processes*10*seconds-bad)
+	ms := func(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
+	return fmt.Sprintf("%d with p50 %v, p99 %v, longest %v", len(took), ms(took[len(took)/2]), ms(took[len(took)*99/100]), ms(took[len(took)-1]))
 }
 
 // commands returns how many commands Redis has executed.

@@ -46,12 +46,8 @@ type Options struct {
 	MaxBodyBytes int // maximum bytes of URIs per request and per call; default 4 MiB. A single URI may be longer
 	MaxPending   int // approximate maximum number of calls in Redis; above it, calls get [ErrFull]; default 1,000,000
 
-	// Lease is how long a process may be silent before others send its calls, and Redis before callers fail. From 1 s to
-	// 1 h; default 10 s.
-	Lease time.Duration
-	// Keep is how long a call may wait to be sent, and Redis keeps results of Enqueue and an unused queue; at least 6
-	// leases. From 1 min to 30 days; default 1 h.
-	Keep time.Duration
+	Lease time.Duration // how long a process may be silent before others send its calls; from 1 s to 1 h; default 10 s
+	Keep  time.Duration // how long calls wait and results stay in Redis; 6 leases or more, 1 min to 30 days; default 1 h
 }
 
 // Queue combines the purges of all processes of a fleet into few requests. Create it with [New], and close it when
@@ -82,12 +78,11 @@ type Queue struct {
 	trouble error               // why there is no permit or no reply from Redis; nil if all is well
 }
 
-// call is a Purge call that is waiting. The queue's lock guards it until it ends.
+// call is a Purge call of this process.
 type call struct {
 	number string
 	uris   []webdelivery.PurgeURI
 	ended  chan struct{}
-	left   bool // it ended without a result from the fleet
 	result result
 }
 
@@ -107,8 +102,7 @@ func New(rdb redis.UniversalClient, client *webdelivery.Client, options Options)
 	o.MaxPending = cmp.Or(o.MaxPending, 1_000_000)
 	o.Lease, o.Keep = cmp.Or(o.Lease, 10*time.Second), cmp.Or(o.Keep, time.Hour)
 	refuse(rdb == nil, "rdb", "is nil")
-	refuse(client == nil, "client", "is nil")
-	refuse(client != nil && client.PurgeLimiter() == nil, "client", "has no limiter that the processes share; "+
+	refuse(client == nil || client.PurgeLimiter() == nil, "client", "is nil or has no limiter that the processes share; "+
 		"create it with webdelivery.WithPurgeLimiter and a limiter of package redislimit")
 	refuse(o.Lease < time.Second || o.Lease > time.Hour, "Options.Lease", o.Lease.String()+" is not between 1s and 1h")
 	refuse(o.Keep < time.Minute || o.Keep > longest, "Options.Keep", o.Keep.String()+" is not between 1m and 30 days")
@@ -185,7 +179,6 @@ func (q *Queue) Enqueue(ctx context.Context, uris ...webdelivery.PurgeURI) (id s
 	if _, err = q.put(ctx, "/"+id, uris, payload); err != nil {
 		return "", err
 	}
-	q.wake()
 	return id, nil
 }
 
@@ -215,8 +208,8 @@ func (q *Queue) payload(uris []webdelivery.PurgeURI) (string, error) {
 	}
 	payload, err := json.Marshal(uris)
 	if err == nil && (len(uris) > q.options.MaxURIs || len(uris) > 1 && len(payload) > q.options.MaxBodyBytes) {
-		reason := fmt.Sprintf("%d URIs of %d bytes are too many for one request; call Purge with fewer", len(uris), len(payload))
-		err = &webdelivery.ValidationError{Field: "uris", Reason: reason}
+		const reason = "%d URIs of %d bytes are too many for one request; call Purge with fewer"
+		err = &webdelivery.ValidationError{Field: "uris", Reason: fmt.Sprintf(reason, len(uris), len(payload))}
 	}
 	return string(payload), err
 }
@@ -236,8 +229,8 @@ func (q *Queue) Stats(ctx context.Context) (webdelivery.QueueStats, error) {
 }
 
 // Close refuses new calls, and waits for this process's Purge calls and requests to end. If ctx ends first, Close
-// returns its error, the callers get webdelivery.ErrQueueClosed, and other processes send what this one has taken. A
-// goroutine that reads from Redis may outlive Close by up to 2 s, or until rdb is closed.
+// returns its error, the callers get webdelivery.ErrQueueClosed, and other processes send what is left. A goroutine
+// that reads from Redis may outlive Close by up to 2 s, or until rdb is closed.
 func (q *Queue) Close(ctx context.Context) (err error) {
 	for busy := true; busy && err == nil; sleep(ctx, again/5) {
 		q.mu.Lock()
@@ -262,17 +255,16 @@ func (q *Queue) carry(ctx context.Context, c *call, payload string) {
 			added, err := q.put(ctx, q.process+"/"+c.number, c.uris, payload)
 			if err != nil {
 				if ctx.Err() == nil { // otherwise leave reports the error
-					q.end(c.number, result{err: err}, true)
+					q.end(c.number, result{err: err})
 				}
 				return
 			}
 			id, doubts = added, 0
-			q.wake()
 		}
 		select {
 		case <-c.ended:
-			if c.left {
-				q.takeBack(id) //nolint:contextcheck // the caller's context has ended
+			if ctx.Err() != nil { // the caller has left
+				q.takeBack(id) //nolint:contextcheck // its context has ended
 			}
 			return
 		case <-time.After(q.options.Lease):
@@ -281,14 +273,13 @@ func (q *Queue) carry(ctx context.Context, c *call, payload string) {
 		if doubts++; len(found) > 0 {
 			doubts = 0
 		} else if err != nil && doubts == 2 || refused(err) {
-			q.end(c.number, result{err: redisError(err)}, true)
+			q.end(c.number, result{err: redisError(err)})
 			return
 		}
 	}
 }
 
-// put adds a call to the stream. It retries for up to a lease, because Redis may restart or fail over. A retry may add
-// the call twice, which does no harm.
+// put adds a call to the stream, and retries for up to a lease. Adding a call twice does no harm.
 func (q *Queue) put(ctx context.Context, reply string, uris []webdelivery.PurgeURI, payload string) (string, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -309,6 +300,7 @@ func (q *Queue) put(ctx context.Context, reply string, uris []webdelivery.PurgeU
 		err := exec(ctx, pipe)
 		if err == nil {
 			q.length.Store(length.Val())
+			q.wake()
 			return add.Val(), nil
 		}
 		if ctx.Err() == nil { // otherwise the error says less than the one before
@@ -320,7 +312,7 @@ func (q *Queue) put(ctx context.Context, reply string, uris []webdelivery.PurgeU
 	}
 }
 
-// takeBack deletes an entry that nobody waits for, unless a process has already read it, which then settles it.
+// takeBack deletes an entry unless a process has already read it, which then settles it.
 func (q *Queue) takeBack(id string) {
 	ctx, cancel := context.WithTimeout(context.Background(), forAWord)
 	defer cancel()
@@ -343,17 +335,17 @@ func (q *Queue) leave(c *call, cause error) {
 	if trouble != nil {
 		why = "no purge permit yet: " + trouble.Error() // as a text: it may match another caller's context
 	}
-	q.endLocked(c.number, result{err: fmt.Errorf("%w: %s", cause, why)}, true)
+	q.endLocked(c.number, result{err: fmt.Errorf("%w: %s", cause, why)})
 }
 
-func (q *Queue) end(number string, r result, left bool) {
+func (q *Queue) end(number string, r result) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.endLocked(number, r, left)
+	q.endLocked(number, r)
 }
 
 // endLocked ends a call. Only its first result counts. The caller holds the lock.
-func (q *Queue) endLocked(number string, r result, left bool) {
+func (q *Queue) endLocked(number string, r result) {
 	c := q.waiting[number]
 	if c == nil {
 		return
@@ -361,7 +353,7 @@ func (q *Queue) endLocked(number string, r result, left bool) {
 	if _, ok := errors.AsType[*webdelivery.QueueError](r.err); !ok && r.err != nil {
 		r.err = failed(c.uris, r.err, webdelivery.OutcomeUnknown)
 	}
-	c.result, c.left = r, left
+	c.result = r
 	close(c.ended)
 	delete(q.waiting, number)
 }
@@ -369,28 +361,27 @@ func (q *Queue) endLocked(number string, r result, left bool) {
 // endAllLocked ends all calls of this process with an error. The caller holds the lock.
 func (q *Queue) endAllLocked(err error) {
 	for number := range q.waiting {
-		q.endLocked(number, result{err: err}, true)
+		q.endLocked(number, result{err: err})
 	}
 }
 
 // receive delivers the results that other processes have stored for this one. It always reads the stream from its start
 // and deletes what it has read, so that no result is lost with a reply, or in a failover to a Redis with another clock.
 func (q *Queue) receive() {
-	results := q.resultsOf(q.process)
+	to := q.resultsOf(q.process)
 	for q.ctx.Err() == nil {
 		ctx, cancel := context.WithTimeout(q.ctx, readFor+forAWord)
-		from := redis.XReadArgs{Streams: []string{results, "0"}, Count: atOnce, Block: readFor}
-		streams, err := q.rdb.XRead(ctx, &from).Result()
+		streams, err := q.rdb.XRead(ctx, &redis.XReadArgs{Streams: []string{to, "0"}, Count: atOnce, Block: readFor}).Result()
 		var ids []string
 		for _, s := range streams {
 			for _, m := range s.Messages {
 				ids = append(ids, m.ID)
 				number, r := decode(fmt.Sprint(m.Values["r"]))
-				q.end(number, r, false)
+				q.end(number, r)
 			}
 		}
 		if len(ids) > 0 {
-			err = q.rdb.XDel(ctx, results, ids...).Err()
+			err = q.rdb.XDel(ctx, to, ids...).Err()
 		}
 		if err = redisError(err); err != nil && q.ctx.Err() == nil {
 			q.note(err)
@@ -422,7 +413,6 @@ func (q *Queue) note(trouble error) (ended bool) {
 	return ended
 }
 
-// wake makes this process look for something to send.
 func (q *Queue) wake() {
 	select {
 	case q.work <- struct{}{}:
