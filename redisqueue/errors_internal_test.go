@@ -73,7 +73,7 @@ func TestCausesAreStoredOnce(t *testing.T) {
 	t.Parallel()
 	var m message
 	text := result{err: failed(uris("a", "b", "c"), errors.New("broken"), webdelivery.OutcomeUnknown)}.encode("")
-	require.NoError(t, json.Unmarshal([]byte(text), &m))
+	require.NoError(t, json.Unmarshal([]byte(text), &m)) //nolint:musttag // as in decode
 	assert.Len(t, m.Causes, 1)
 	assert.Len(t, m.Each, 3)
 }
@@ -119,7 +119,7 @@ func TestAResultForAnOlderRelease(t *testing.T) {
 		} `json:"e,omitempty"`
 	}
 	sent := mixed()
-	require.NoError(t, json.Unmarshal([]byte(sent.encode("17")), &old))
+	require.NoError(t, json.Unmarshal([]byte(sent.encode("17")), &old)) //nolint:musttag // as in decode
 	assert.Equal(t, "17", old.Call)
 	assert.Equal(t, sent.receipts[2], old.Receipt)
 	assert.Equal(t, uris("alone", "host", "together"), old.Failed)
