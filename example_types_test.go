@@ -17,22 +17,19 @@ func ExamplePurgeQueue() {
 	defer stop()
 	ctx := context.Background()
 
-	queue, err := client.Purge.NewQueue(webdelivery.QueueOptions{
-		Wait:    true,
-		OnStats: func(s webdelivery.QueueStats) { fmt.Println(s.Accepted, "sent,", s.Pending, "pending") },
-	})
+	queue, err := client.Purge.NewQueue(webdelivery.QueueOptions{Wait: true})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	_, err = queue.Purge(ctx, webdelivery.Exact("https://www.example.com/a"), webdelivery.Prefix("www.example.com/img/"))
-	if err := queue.Close(ctx); err != nil { // it returns after the last OnStats
+	if err := queue.Close(ctx); err != nil {
 		fmt.Println(err)
 	}
-	fmt.Println("purged:", err == nil)
+	stats := queue.Stats() // at any time, for a progress line
+	fmt.Println("purged:", err == nil, stats.Accepted, "of", stats.Accepted+stats.Pending+stats.InFlight)
 	// Output:
-	// 2 sent, 0 pending
-	// purged: true
+	// purged: true 2 of 2
 }
 
 func ExampleExactBoth() {

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -24,11 +26,11 @@ var ErrQueueClosed = batch.ErrClosed
 // Sentinels for an [*UndecidedError]: the service refused a URI together with others, and the queue did not send it
 // alone. Neither matches [ErrBadRequest].
 var (
-	// ErrRefusedTogether means that the service refused so many URIs of the request that the queue stopped searching.
-	// The service may accept these: purge them again.
+	// ErrRefusedTogether means that the service refused so many URIs or hosts of the request that the queue stopped
+	// searching. The service may accept these: purge them again.
 	ErrRefusedTogether = errors.New("webdelivery: refused together with others and not sent alone; purge it again")
-	// ErrHostRefused means that the service refused several URIs of the same host alone and accepted none. Purging them
-	// again helps only when rights or configuration change.
+	// ErrHostRefused means that the service refused several URIs of the same host alone and accepted none meanwhile.
+	// Purging them again helps only when rights or configuration change.
 	ErrHostRefused = errors.New("webdelivery: host refused")
 )
 
@@ -42,16 +44,9 @@ type QueueOptions struct {
 	MaxURIs      int         // maximum number of URIs per request, and per call; default 10,000
 	MaxBodyBytes int         // maximum size of a request, and of a call; default 4 MiB. A single URI may be longer
 	MaxPending   int         // maximum number of URIs waiting to be sent; beyond it, callers wait for room; default 1,000,000
-	// OnStats, if not nil, is called after each request, even if its login or permit failed. Calls come one at a time from
-	// a goroutine of their own, each with newer statistics. If several requests end during a call, the next call reports
-	// them together. Only Close waits for OnStats, until its context ends.
-	OnStats func(QueueStats)
-	// OnTransaction, if not nil, is called with the state of a transaction after each poll, if Wait is true. Calls come
-	// one at a time, and the polls wait for them.
-	OnTransaction func(Transaction)
 }
 
-// QueueStats is the state of a queue. [QueueOptions].OnStats gets it.
+// QueueStats is the state of a queue at one moment, see [PurgeQueue.Stats].
 type QueueStats struct {
 	Pending   int           // URIs that are not yet part of a request
 	InFlight  int           // URIs in requests that the service has neither accepted nor refused yet
@@ -60,19 +55,22 @@ type QueueStats struct {
 	Requests  int           // requests so far
 	OldestAge time.Duration // time that the oldest pending URI has waited; 0 if none is pending
 	// Failures counts failed requests in a row: the service did not answer despite retries, or the login or permit failed.
-	// A request that all its callers gave up on counts as failed, too. Failures returns to 0 when the service accepts a
-	// purge or refuses one with ErrBadRequest, unless a request that began later has failed.
+	// So does one that was under way when its last caller left. Failures returns to 0 when the service accepts a purge or
+	// refuses one with ErrBadRequest.
 	Failures int
 	Err      error // error of the last failure; nil if Failures is 0
+	// Transactions are those that the queue waits for, with Wait, by their ids and as last read: their PercentReceived
+	// says how far the caches are.
+	Transactions []Transaction
 }
 
 // QueueError is a failed call of [PurgeQueue.Purge]. The URIs of the call that are not among Failures were purged.
 //
 // If the service refuses URIs of a request, the queue splits it, by host first, until the refused ones stand alone.
-// Finding k refused URIs of n in a host, or k refused hosts, takes about k*log2(n/k) + 2k more requests. The queue stops
-// after 1 + 20*log2(n) requests (log2 rounded up), which is enough for 20 refused URIs of one host. If a part p of all
-// purges is refused within one good host, callers wait or fail together once finding them takes more requests than the
-// service accepts.
+// Finding k refused URIs of n in a host takes about k*log2(n/k) + 2k more requests, and so do k refused hosts of n, with
+// up to 6 more for each. The queue stops after 1 + 20*log2(n) requests for n URIs (log2 rounded up), which is enough for
+// 20 refused URIs of one host or 20 refused hosts. If more is refused than these requests can find in time, callers wait
+// or fail together.
 type QueueError struct {
 	// Failures are the URIs that the service refused or may not have received, or whose transaction ended badly or has not
 	// ended, in the order of the call, identical ones once.
@@ -82,11 +80,13 @@ type QueueError struct {
 
 // URIFailure is a URI of a call that failed.
 type URIFailure struct {
-	URI PurgeURI
+	URI PurgeURI // equal to the one that was passed
 	// Err matches [ErrBadRequest] if the service refused this URI alone, and [ErrHostRefused] or [ErrRefusedTogether] if
-	// it refused the URI together with others.
-	Err     error
-	Outcome Outcome // not applied if the URI was refused or not sent; unknown if its transaction has not ended
+	// it refused the URI together with others. Otherwise it is as in [PurgeService.Submit] and [PurgeService.Wait].
+	Err error
+	// Outcome is not applied if the URI was refused or certainly not sent. It is unknown after a lost connection, a fault of
+	// the service (500, 503) or a transaction that failed or has not ended.
+	Outcome Outcome
 }
 
 // Error returns the first URIs for each of the first causes.
@@ -137,7 +137,7 @@ func (e *QueueError) outcomeOfWrite() Outcome { return e.Outcome }
 // [ErrRefusedTogether] otherwise.
 type UndecidedError struct {
 	Host         string // host of the URI, if it is refused as a whole; "" also for URIs without a host
-	RefusedAlone int    // URIs of the host that the service refused alone, none being accepted
+	RefusedAlone int    // URIs of the host that the service refused alone, none being accepted meanwhile
 	StatusCode   int    // of a refusal of other URIs
 	Code         int    // in the body of that refusal
 }
@@ -147,7 +147,7 @@ func (e *UndecidedError) Error() string {
 	if e.RefusedAlone == 0 {
 		return ErrRefusedTogether.Error()
 	}
-	return fmt.Sprintf("%shost %s refused: the service refused %d of its URIs alone and accepted none, so this one was not sent alone; "+
+	return fmt.Sprintf("%shost %s refused: the service refused %d of its URIs alone and accepted none meanwhile, so this one was not sent alone; "+
 		"repeating helps only when rights or configuration change", prefix, redact.Line(cmp.Or(e.Host, `""`)), e.RefusedAlone)
 }
 
@@ -178,8 +178,10 @@ type PurgeQueue struct {
 	service *PurgeService
 	options QueueOptions
 	polls   *semaphore.Weighted // of transactions, in progress
-	telling sync.Mutex          // OnTransaction is running
 	batch   *batch.Queue
+
+	mu   sync.Mutex
+	open map[int64]Transaction // that the queue waits for
 }
 
 const (
@@ -192,7 +194,7 @@ const (
 // NewQueue creates a queue. It sends nothing. If a number in the options is below 0 or the action is none of the
 // constants, it returns a [*ValidationError].
 func (s *PurgeService) NewQueue(options QueueOptions) (*PurgeQueue, error) {
-	q := &PurgeQueue{service: s, options: options, polls: semaphore.NewWeighted(purgesUnderWay)}
+	q := &PurgeQueue{service: s, options: options, polls: semaphore.NewWeighted(purgesUnderWay), open: map[int64]Transaction{}}
 	o := &q.options
 	var bad problems
 	o.Action = cmp.Or(o.Action, ActionPurge)
@@ -212,9 +214,6 @@ func (s *PurgeService) NewQueue(options QueueOptions) (*PurgeQueue, error) {
 	if o.Wait {
 		work.Wait = q.wait
 	}
-	if o.OnStats != nil {
-		work.Report = func(now batch.Stats) { o.OnStats(QueueStats(now)) }
-	}
 	q.batch = batch.New(work, batch.Options{
 		MaxURIs: o.MaxURIs, MaxBytes: o.MaxBodyBytes - purgeFrame, MaxPending: o.MaxPending, UnderWay: purgesUnderWay,
 	})
@@ -228,8 +227,8 @@ func (s *PurgeService) NewQueue(options QueueOptions) (*PurgeQueue, error) {
 //
 // If URIs are invalid, or too many for one request, Purge sends nothing and returns a [*ValidationError]. Any other error
 // is a [*QueueError] with the outcome of each URI; the receipts are those of the accepted URIs. A refused host holds up
-// no others: its URIs travel apart for 10 minutes, and fail at once for 5 seconds ([ErrHostRefused]), unless the service
-// accepts one. Short calls need not wait for all longer ones.
+// no others: its URIs travel apart for 10 minutes, and fail at once for 5 seconds if the service never accepted one
+// ([ErrHostRefused]). Short calls need not wait for all longer ones.
 //
 // Purge waits until the context ends, even if the next permit comes later. If the context ends before the URIs are
 // sent, they leave the queue, and the outcome is [OutcomeNotApplied]. (Service document, [section 4.4].)
@@ -242,7 +241,7 @@ func (q *PurgeQueue) Purge(ctx context.Context, uris ...PurgeURI) ([]*PurgeRecei
 	}
 	switch most := min(q.options.MaxURIs, q.options.MaxPending); {
 	case len(distinct) > most:
-		return nil, invalid("uris", "%d are more than the %d of one request; call Purge with fewer", len(distinct), most)
+		return nil, invalid("uris", "%d are more than the %d of one call; call Purge with fewer", len(distinct), most)
 	case len(distinct) > 1 && bytes > q.options.MaxBodyBytes-purgeFrame:
 		return nil, invalid("uris", "they take %d bytes, more than the %d of one request; call Purge with fewer", bytes, q.options.MaxBodyBytes)
 	}
@@ -307,9 +306,9 @@ func transactionOpen(err error) bool {
 }
 
 // PurgeFrom purges calls that are stored elsewhere, for example in a database. It waits for a permit, calls take, and
-// sends the URIs of all calls that take returns in one request. It calls ended once for each of them, with its index,
-// as soon as the result of its own URIs is known. Calls with a host that may be refused go in a later request of their
-// own. PurgeFrom returns when all calls have ended; ended never runs twice at the same time.
+// sends the URIs of the calls that take returns in one request, except those with a host that may be refused: they go in
+// a later one. It calls ended once for each call, with its index, as soon as the result of its own URIs is known, and
+// returns when all calls have ended. ended never runs twice at the same time.
 //
 // An invalid call fails all of them, so take must return valid ones (see [PurgeRequest.Validate]), and it must return
 // when its context ends. MaxURIs, MaxBodyBytes and MaxPending do not apply: take decides which calls come first, and
@@ -340,7 +339,7 @@ func (q *PurgeQueue) whyLeft(ctx context.Context, sent bool) error {
 		return fmt.Errorf("%w while the service refused purges as too fast", ctx.Err())
 	}
 	if sent {
-		return ctx.Err()
+		return fmt.Errorf("%w while the purge was under way", ctx.Err())
 	}
 	err := fmt.Errorf("%w before the purge was sent", ctx.Err())
 	if l := q.service.conn.gate.Limiter; l != nil && l.Waiting != nil {
@@ -386,20 +385,49 @@ func (q *PurgeQueue) send(ctx context.Context, permit batch.Permit, uris []batch
 // wait polls a transaction until it has ended. polls limits how many transactions are polled at once.
 func (q *PurgeQueue) wait(ctx context.Context, receipt any) error {
 	accepted, _ := receipt.(*PurgeReceipt)
-	_, err := q.service.wait(ctx, accepted.TransactionID, true, func(ctx context.Context, cl call) (*Transaction, error) {
+	id := accepted.TransactionID
+	q.note(Transaction{TransactionID: id})
+	defer q.forget(id)
+	_, err := q.service.wait(ctx, id, true, func(ctx context.Context, cl call) (*Transaction, error) {
 		if err := q.polls.Acquire(ctx, 1); err != nil {
 			return nil, err
 		}
 		defer q.polls.Release(1)
 		tx, err := q.service.conn.fetchTransaction(ctx, cl)
-		if err == nil && q.options.OnTransaction != nil {
-			q.telling.Lock()
-			defer q.telling.Unlock()
-			q.options.OnTransaction(*tx)
+		if err == nil {
+			q.note(*tx)
 		}
 		return tx, err
 	}, nil)
 	return err
+}
+
+func (q *PurgeQueue) note(tx Transaction) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.open[tx.TransactionID] = tx
+}
+
+func (q *PurgeQueue) forget(id int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.open, id)
+}
+
+// Stats returns the present state of the queue, for a progress line or for metrics. It may be called at any time, also
+// after Close.
+func (q *PurgeQueue) Stats() QueueStats {
+	now := q.batch.Stats()
+	s := QueueStats{
+		Pending: now.Pending, InFlight: now.InFlight, Accepted: now.Accepted, Refused: now.Refused, Requests: now.Requests,
+		OldestAge: now.OldestAge, Failures: now.Failures, Err: now.Err,
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, id := range slices.Sorted(maps.Keys(q.open)) {
+		s.Transactions = append(s.Transactions, q.open[id])
+	}
+	return s
 }
 
 // Close refuses new purges and sends the rest. Give it its own context: the context of a job may have ended when the
@@ -407,8 +435,8 @@ func (q *PurgeQueue) wait(ctx context.Context, receipt any) error {
 //
 // If ctx ends before everything was sent (with Wait: before the transactions have ended), Close cancels the requests
 // under way and returns the context's error. Callers whose URIs were not sent get [ErrQueueClosed] and
-// [OutcomeNotApplied]. When Close returns, no goroutine of the queue is running, unless your transport, limiter, log
-// handler or OnStats ignores the end of its context: Close and every Purge then return 100 ms later.
+// [OutcomeNotApplied]. When Close returns, no goroutine of the queue is running, unless your transport, limiter or log
+// handler ignores the end of its context: Close and every Purge then return 100 ms later.
 //
 // You may call Close again, even from several goroutines. If one of them drops URIs, all others return an error that
 // matches ErrQueueClosed and says how many.

@@ -38,8 +38,6 @@ type Work struct {
 	// Undecided returns the error for URIs that the service refused only together with others, the last time with refusal.
 	// alone is the number of URIs of their host that were refused alone, or 0 if the queue stopped searching.
 	Undecided func(host string, alone int, refusal error) error
-	// Report is called with the newest statistics after requests and failed permits. Calls do not overlap. It may be nil.
-	Report func(Stats)
 }
 
 // Options are the limits of a queue.

@@ -16,7 +16,7 @@ type caller struct {
 	hosts   []string // of these
 	room    int64    // acquired in pending
 	since   time.Time
-	place   *list.Element // its element in pending.callers
+	element *list.Element // in pending.callers
 	request *request      // the request with the URIs; nil while they are pending
 
 	ended  bool // it has a result, or has left

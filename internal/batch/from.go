@@ -55,7 +55,6 @@ func (q *Queue) takeAndSend(ctx context.Context, take func(context.Context) ([][
 	case ctx.Err() == nil:
 		q.stats.Failures++
 		q.stats.Err = err
-		q.reportLocked()
 	case err == ctx.Err(), !errors.Is(err, ctx.Err()): //nolint:errorlint // otherwise it says more
 		err = q.work.Left(ctx, false)
 	}
@@ -74,7 +73,7 @@ func (q *Queue) sendCalls(calls [][]URI, permit Permit) (callers []*caller, sent
 		switch {
 		case q.gaveUp.Err() != nil:
 			c.end(c.unsent(ErrClosed))
-		case len(q.parts) < maxParts && q.pending.hosts.lane(c.hosts) == ahead:
+		case len(q.parts) < 2*maxParts && q.pending.hosts.lane(c.hosts) == ahead:
 			now = append(now, c)
 		default:
 			q.addLocked(c)

@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -11,31 +12,32 @@ import (
 // path (service document, section 7). So refusals usually come by host, and the queue remembers which hosts were
 // refused: callers of other hosts need not wait until they are found again.
 const (
-	several    = 6                // so many URIs refused alone, and none accepted, mean that the host is refused
+	several    = 6                // so many URIs refused alone, and none ever accepted, mean that the host is refused
 	refusedFor = 10 * time.Minute // how long a refusal is remembered
-	lately     = 5 * time.Second  // how long it needs no further question
-	maxHosts   = 10_000           // if there are more, all are forgotten
+	lately     = 5 * time.Second  // how long the other URIs of the host fail without being sent
+	maxHosts   = 10_000           // if there are more, one of them is forgotten
 )
 
 // host is what the queue knows about a host. The URIs without a host count as one more host, with the name "".
 type host struct {
 	accepted  bool      // the service has accepted a URI
-	refused   int       // URIs refused alone since one was accepted
-	until     time.Time // when the refusals are forgotten
+	refused   []URI     // alone, since one was accepted; at most several
+	until     time.Time // when the last refusal is forgotten
 	undecided error     // of its other URIs, if it is refused as a whole
 	search    *bool     // whether the search that finds out if the host is refused is over; nil if there is none
 }
 
-// whole reports whether the host is refused as a whole.
-func (h host) whole() bool { return h.refused >= several }
+// whole reports whether the host is refused as a whole. One that the service has accepted before may have some refused
+// paths, which others purge again and again, so only a search can tell.
+func (h host) whole() bool { return !h.accepted && len(h.refused) >= several }
 
-// lane is how callers come to a request.
+// lane is a way to a permit.
 type lane int
 
 const (
 	ahead  lane = iota // no host is likely to be refused
 	apart              // a host may be refused
-	search             // a refused request finds out whether a host is refused; the permits are for its parts
+	search             // a refused request is finding out whether a host is refused: its parts get the permits, and callers wait
 	none
 )
 
@@ -49,7 +51,7 @@ type hosts struct {
 func (hs *hosts) of(name string) host {
 	h := hs.known[name]
 	if !time.Now().Before(h.until) {
-		h.refused, h.until, h.undecided = 0, time.Time{}, nil
+		h.refused, h.until, h.undecided = nil, time.Time{}, nil
 	}
 	if h.search != nil && *h.search {
 		h.search = nil
@@ -59,7 +61,10 @@ func (hs *hosts) of(name string) host {
 
 func (hs *hosts) set(name string, h host) {
 	if len(hs.known) >= maxHosts {
-		clear(hs.known)
+		for any := range hs.known {
+			delete(hs.known, any)
+			break
+		}
 	}
 	hs.known[name] = h
 }
@@ -83,7 +88,7 @@ func (hs *hosts) lane(names []string) (l lane) {
 		switch h := hs.of(name); {
 		case h.search != nil:
 			return search
-		case h.whole(), !h.accepted && (h.refused > 0 || hs.accepted && time.Now().Before(hs.wary)):
+		case !h.until.IsZero(), !h.accepted && hs.accepted && time.Now().Before(hs.wary):
 			l = apart
 		}
 	}
@@ -109,8 +114,11 @@ func (hs *hosts) divide(uris []URI) (together [][]URI, sure int, refused [][]URI
 	names, groups := byHost(uris)
 	for _, name := range names {
 		switch h := hs.of(name); {
-		case h.refused > 0 && !h.accepted, h.whole():
-			refused = append(refused, groups[name])
+		case len(h.refused) > 0 && !h.accepted:
+			uris := groups[name] // in any order, so that a good one has its chance; those that were refused come last
+			rand.Shuffle(len(uris), func(i, j int) { uris[i], uris[j] = uris[j], uris[i] })
+			slices.SortStableFunc(uris, func(a, b URI) int { return slices.Index(h.refused, a) - slices.Index(h.refused, b) })
+			refused = append(refused, uris)
 		case h.accepted:
 			together = slices.Insert(together, sure, groups[name])
 			sure++

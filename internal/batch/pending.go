@@ -5,13 +5,14 @@ import (
 	"container/list"
 	"iter"
 	"slices"
+	"time"
 
 	"golang.org/x/sync/semaphore"
 )
 
 const (
-	shortTurn = 8    // in so many requests that leave callers behind, one takes the shortest callers first
-	maxMisses = 1000 // so many callers that do not fit end the search for others that do
+	shortTurn = 3500 * time.Millisecond // while requests leave callers behind, this often the shortest ones come first
+	maxMisses = 1000                    // so many callers that do not fit end the search for others that do
 )
 
 // pending holds the callers whose URIs wait for a request, oldest first.
@@ -20,11 +21,11 @@ type pending struct {
 	uris    int                 // of these callers
 	room    *semaphore.Weighted // free room, in URIs
 	hosts   hosts
-	turn    int // requests that left callers behind since the shortest callers came first
+	behind  time.Time // since when requests have left callers behind and the shortest did not come first; zero if they have not
 }
 
 func (p *pending) remove(c *caller) {
-	p.callers.Remove(c.place)
+	p.callers.Remove(c.element)
 	p.uris -= len(c.uris)
 	p.room.Release(c.room)
 }
@@ -54,8 +55,8 @@ func (p *pending) first(l lane) *caller {
 // next oldest that still fit. Now and then the shortest come first, so that they need not wait for all long ones.
 func (p *pending) take(l lane, limits Options) (taken []*caller) {
 	next, callers, misses := newLoad(), p.in(l), 0
-	if p.turn == shortTurn-1 {
-		callers = slices.Values(slices.SortedStableFunc(callers, shorter))
+	if !p.behind.IsZero() && time.Since(p.behind) >= shortTurn {
+		callers, p.behind = slices.Values(slices.SortedStableFunc(callers, shorter)), time.Time{}
 	}
 	for c := range callers {
 		if len(taken) > 0 && !next.fits(c.uris, limits) {
@@ -68,8 +69,10 @@ func (p *pending) take(l lane, limits Options) (taken []*caller) {
 		p.remove(c)
 		taken = append(taken, c)
 	}
-	if misses > 0 {
-		p.turn = (p.turn + 1) % shortTurn
+	if misses == 0 {
+		p.behind = time.Time{}
+	} else if p.behind.IsZero() {
+		p.behind = time.Now()
 	}
 	return taken
 }

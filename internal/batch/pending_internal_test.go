@@ -3,6 +3,8 @@ package batch
 import (
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"golang.org/x/sync/semaphore"
@@ -19,12 +21,12 @@ func letters(word string) (uris []URI) {
 // pendingOf returns callers with a URI for each letter.
 func pendingOf(t *testing.T, callers ...string) *pending {
 	t.Helper()
-	p := &pending{room: semaphore.NewWeighted(1000), hosts: hosts{known: map[string]host{}}}
+	p := &pending{room: semaphore.NewWeighted(10_000), hosts: hosts{known: map[string]host{}}}
 	for _, word := range callers {
 		c := newCaller(letters(word))
 		c.room = int64(len(word))
 		assert.True(t, p.room.TryAcquire(c.room))
-		c.place = p.callers.PushBack(c)
+		c.element = p.callers.PushBack(c)
 		p.uris += len(word)
 	}
 	return p
@@ -64,25 +66,40 @@ func TestTake(t *testing.T) {
 			}
 			assert.Equal(t, len(strings.Join(strings.Fields(c.left), "")), waiting)
 			assert.Equal(t, waiting, p.uris)
-			assert.True(t, p.room.TryAcquire(int64(1000-waiting)), "room is released")
+			assert.True(t, p.room.TryAcquire(int64(10_000-waiting)), "room is released")
 			assert.False(t, p.room.TryAcquire(1))
 		})
 	}
 }
 
-// In every eighth request that leaves callers behind, the shortest come first. No caller is passed more often.
+// While requests leave callers behind, the shortest ones come first every 3.5 s. No caller is passed more often.
 func TestShortCallersFirst(t *testing.T) {
 	t.Parallel()
-	p := pendingOf(t, "ab", "cd", "ef", "gh", "ij", "kl", "mn", "op", "q", "r", "st")
-	var requests []string
-	for p.uris > 0 {
-		var request strings.Builder
-		for _, caller := range p.take(ahead, Options{MaxURIs: 2, MaxBytes: 99}) {
-			for _, uri := range caller.uris {
-				request.WriteString(uri.Pattern)
+	synctest.Test(t, func(t *testing.T) {
+		p := pendingOf(t, "ab", "cd", "ef", "gh", "ij", "kl", "mn", "q", "r", "st")
+		var requests []string
+		for ; p.uris > 0; time.Sleep(time.Second) {
+			var request strings.Builder
+			for _, caller := range p.take(ahead, Options{MaxURIs: 2, MaxBytes: 99}) {
+				for _, uri := range caller.uris {
+					request.WriteString(uri.Pattern)
+				}
 			}
+			requests = append(requests, request.String())
 		}
-		requests = append(requests, request.String())
+		assert.Equal(t, []string{"ab", "cd", "ef", "gh", "qr", "ij", "kl", "mn", "st"}, requests, "after 4 s, and 4 s later none is shorter")
+	})
+}
+
+// The search for callers that still fit ends after 1,000 that do not.
+func TestTakeGivesUp(t *testing.T) {
+	t.Parallel()
+	for misses, want := range map[int]int{maxMisses - 1: 2, maxMisses: 1} {
+		callers := []string{"a"}
+		for range misses {
+			callers = append(callers, "bcd")
+		}
+		p := pendingOf(t, append(callers, "e")...)
+		assert.Len(t, p.take(ahead, Options{MaxURIs: 2, MaxBytes: 99}), want)
 	}
-	assert.Equal(t, []string{"ab", "cd", "ef", "gh", "ij", "kl", "mn", "qr", "op", "st"}, requests)
 }

@@ -14,7 +14,7 @@ import (
 
 const (
 	linger   = 10 * time.Millisecond // how long an idle queue waits for further callers before it acquires a permit
-	maxParts = 8                     // if so many parts of refused requests wait for permits, callers wait for them
+	maxParts = 8                     // so many waiting parts of refused requests hold back lane apart, twice as many all callers
 )
 
 // Queue combines the URIs of any number of goroutines into few requests. It is safe for concurrent use. An idle queue
@@ -37,8 +37,6 @@ type Queue struct {
 	unfinished int     // callers in requests that have no result and have not left
 	dropped    int     // callers that had no result when the context of a Close ended
 	stats      Stats   // without Pending and OldestAge
-	changed    bool    // stats, since the last report began
-	reporting  bool    // a goroutine is reporting
 }
 
 // part is a part of a refused request that waits for its permit.
@@ -86,11 +84,12 @@ func (q *Queue) Put(ctx context.Context, uris []URI) Result {
 // addLocked adds a caller. The caller of addLocked holds the lock.
 func (q *Queue) addLocked(c *caller) {
 	if failures := q.pending.hosts.failures(c); failures != nil {
+		q.stats.Refused += len(failures)
 		q.pending.room.Release(c.room)
 		c.end(Result{Failures: failures, Outcome: transport.NotApplied})
 		return
 	}
-	c.since, c.place = time.Now(), q.pending.callers.PushBack(c)
+	c.since, c.element = time.Now(), q.pending.callers.PushBack(c)
 	q.pending.uris += len(c.uris)
 	q.collectLocked()
 }
@@ -189,14 +188,14 @@ func (q *Queue) withPermit(ctx context.Context, use func(Permit) (used bool, err
 // nextLocked returns the lane that gets the next permit: ahead, unless it got the last one; or a part of a refused request
 // or the callers in lane apart, whichever have waited longer. The caller holds the lock.
 func (q *Queue) nextLocked() lane {
-	next, full := none, len(q.parts) >= maxParts
+	next := none
 	if len(q.parts) > 0 {
 		next = search
 	}
-	if c := q.pending.first(apart); c != nil && !full && (next == none || c.since.Before(q.parts[0].since)) {
+	if c := q.pending.first(apart); c != nil && len(q.parts) < maxParts && (next == none || c.since.Before(q.parts[0].since)) {
 		next = apart
 	}
-	if (next == none || q.behind) && !full && q.pending.first(ahead) != nil {
+	if (next == none || q.behind) && len(q.parts) < 2*maxParts && q.pending.first(ahead) != nil {
 		next = ahead
 	}
 	return next
@@ -264,5 +263,4 @@ func (q *Queue) failPermit(deserted signal, err error) {
 	}
 	q.stats.Failures++
 	q.stats.Err = err
-	q.reportLocked()
 }

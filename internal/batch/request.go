@@ -80,7 +80,6 @@ func (r *request) send(uris []URI) Response {
 		q.stats.Failures++
 		q.stats.Err = cmp.Or(context.Cause(r.canceled), response.Err)
 	}
-	q.reportLocked()
 	r.setLocked(uris, response)
 	return response
 }
@@ -127,15 +126,21 @@ func (r *request) rememberLocked(uris []URI, response Response) {
 	for _, name := range names {
 		switch h := hosts.of(name); {
 		case response.Err == nil:
-			hosts.set(name, host{accepted: true})
+			if !h.accepted { // otherwise the refusals were about paths
+				h.until = time.Time{}
+			}
+			hosts.set(name, host{accepted: true, until: h.until})
 			hosts.accepted = true
 		case response.Refused && len(uris) == 1:
-			until := time.Now().Add(refusedFor)
-			undecided := r.queue.work.Undecided(name, h.refused+1, response.Err)
-			if hosts.set(name, host{h.accepted, h.refused + 1, until, undecided, nil}); !h.accepted {
-				hosts.wary = until
+			if len(h.refused) < several && !slices.Contains(h.refused, uris[0]) {
+				h.refused = append(h.refused, uris[0])
 			}
-		case response.Refused && h == host{}:
+			h.search, h.until = nil, time.Now().Add(refusedFor)
+			h.undecided = r.queue.work.Undecided(name, len(h.refused), response.Err)
+			if hosts.set(name, h); !h.accepted {
+				hosts.wary = h.until
+			}
+		case response.Refused && !h.accepted && h.refused == nil && h.search == nil:
 			hosts.set(name, host{search: r.over})
 		case !response.Refused && h.search == r.over:
 			hosts.set(name, host{})
@@ -155,7 +160,7 @@ func (r *request) undecided(uris []URI, whole bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	err := q.work.Undecided("", 0, r.refusal)
-	if h := q.pending.hosts.of(uris[0].Host); whole && h.whole() {
+	if h := q.pending.hosts.of(uris[0].Host); whole && h.undecided != nil {
 		err = h.undecided
 	}
 	response := Response{Err: err, Refused: true, Outcome: transport.NotApplied}
@@ -163,7 +168,6 @@ func (r *request) undecided(uris []URI, whole bool) {
 		r.decideLocked(r.results[uri], response)
 	}
 	r.endCallersLocked()
-	q.reportLocked()
 }
 
 // wait waits for the transaction of accepted URIs.

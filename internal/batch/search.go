@@ -34,8 +34,8 @@ func (s *searcher) try(uris [][]URI) Response {
 	return s.send(slices.Concat(uris...))
 }
 
-// hosts sends the URIs of some hosts, and searches for the refused ones if they are refused together. The URIs of the
-// first hosts, sure of them, are the first part that is sent by itself; if there are none, those of the first host.
+// hosts sends the URIs of some hosts, and searches for the refused ones if they are refused together. It then first sends
+// those of the first hosts, sure of them, which the service has accepted before, or else those of the first host.
 func (s *searcher) hosts(groups [][]URI, sure int) {
 	if sure == 0 || sure == len(groups) {
 		sure = 1
@@ -59,7 +59,7 @@ func (s *searcher) hosts(groups [][]URI, sure int) {
 func (s *searcher) host(uris []URI, contains bool) {
 	name, items := uris[0].Host, slices.Collect(slices.Chunk(uris, 1))
 	known, found, accepted := 0, 0, false
-	for ; known < len(items) && s.left > 0 && !accepted && (known == 0 || !s.whole(name)); known++ {
+	for ; known < len(items) && s.left > 0 && !accepted && found < several && (known == 0 || !s.whole(name)); known++ {
 		rest := items[known:]
 		if known > 0 {
 			other := (len(rest) - 1) / known // the last one, one in the middle ...
@@ -82,7 +82,7 @@ func (s *searcher) host(uris []URI, contains bool) {
 		})
 	}
 	if known < len(items) {
-		s.undecided(slices.Concat(items[known:]...), !accepted && s.whole(name))
+		s.undecided(slices.Concat(items[known:]...), !accepted && (found >= several || s.whole(name)))
 	}
 }
 

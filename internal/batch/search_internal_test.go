@@ -19,13 +19,13 @@ type searched struct {
 	most    int          // number of requests
 
 	requests []string
-	fates    map[string]string // by URI
+	outcomes map[string]string // by URI
 	together map[string]bool   // URIs of refused requests
 	alone    map[string]int    // URIs of a host that were refused alone in a row
 }
 
 func (s *searched) run() *searched {
-	s.fates, s.together, s.alone = map[string]string{}, map[string]bool{}, map[string]int{}
+	s.outcomes, s.together, s.alone = map[string]string{}, map[string]bool{}, map[string]int{}
 	var groups [][]URI
 	next := 0
 	for h, n := range s.hosts {
@@ -49,20 +49,20 @@ func (s *searched) send(uris []URI) (got Response) {
 		}
 	}
 	s.requests = append(s.requests, strings.Join(patterns, " "))
-	fate := "accepted"
+	outcome := "accepted"
 	if got.Refused {
-		fate = "refused"
+		outcome = "refused"
 	}
 	if s.lost[len(s.requests)] {
-		got, fate = Response{Err: errors.New("lost")}, "lost"
+		got, outcome = Response{Err: errors.New("lost")}, "lost"
 	}
 	for _, uri := range uris {
 		if got.Refused && len(uris) > 1 {
 			s.together[uri.Pattern] = true
 			continue
 		}
-		s.fates[uri.Pattern] = fate
-		switch fate {
+		s.outcomes[uri.Pattern] = outcome
+		switch outcome {
 		case "accepted":
 			s.alone[uri.Host] = 0
 		case "refused":
@@ -74,10 +74,10 @@ func (s *searched) send(uris []URI) (got Response) {
 
 func (s *searched) whole(host string) bool { return s.alone[host] >= several }
 
-// undecided appends to the fate, so that a URI with two fates is seen.
+// undecided appends to the outcome, so that a URI with two outcomes is seen.
 func (s *searched) undecided(uris []URI, whole bool) {
 	for _, uri := range uris {
-		s.fates[uri.Pattern] += fmt.Sprint("undecided ", whole)
+		s.outcomes[uri.Pattern] += fmt.Sprint("undecided ", whole)
 	}
 }
 
@@ -137,7 +137,7 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// Whatever is refused and lost, each URI has one fate, which is that of its own last request. Undecided URIs were in a
+// Whatever is refused and lost, each URI has one outcome, which is that of its own last request. Undecided URIs were in a
 // refused request, and either their host is refused as a whole, or no request was left.
 func TestSearchAnything(t *testing.T) {
 	t.Parallel()
@@ -166,18 +166,18 @@ func TestSearchAnything(t *testing.T) {
 		s.run()
 		assert.LessOrEqual(t, len(s.requests), s.most, "seed %d", seed)
 		for i := range n {
-			switch fate := s.fates[fmt.Sprint(i)]; {
-			case fate == "undecided true":
+			switch outcome := s.outcomes[fmt.Sprint(i)]; {
+			case outcome == "undecided true":
 				assert.True(t, s.together[fmt.Sprint(i)], "seed %d, URI %d", seed, i)
-			case fate == "undecided false":
+			case outcome == "undecided false":
 				assert.True(t, s.together[fmt.Sprint(i)], "seed %d, URI %d", seed, i)
 				assert.Len(t, s.requests, s.most, "seed %d stops too soon", seed)
-			case fate == "lost":
+			case outcome == "lost":
 				assert.NotEmpty(t, s.lost, "seed %d, URI %d", seed, i)
 			case s.refused[i]:
-				assert.Equal(t, "refused", fate, "seed %d, URI %d", seed, i)
+				assert.Equal(t, "refused", outcome, "seed %d, URI %d", seed, i)
 			default:
-				assert.Equal(t, "accepted", fate, "seed %d, URI %d", seed, i)
+				assert.Equal(t, "accepted", outcome, "seed %d, URI %d", seed, i)
 			}
 		}
 	}
@@ -190,8 +190,8 @@ func TestSearchIsLongEnough(t *testing.T) {
 		for seed := range uint64(10) {
 			r := rand.New(rand.NewPCG(seed, 2))
 			s := (&searched{hosts: []int{n}, refused: numbers(r.Perm(n)[:20]...), most: maxRequests(n)}).run()
-			for uri, fate := range s.fates {
-				assert.True(t, fate == "accepted" || s.isRefused(uri), "seed %d: %s of %d is %s", seed, uri, n, fate)
+			for uri, outcome := range s.outcomes {
+				assert.True(t, outcome == "accepted" || s.isRefused(uri), "seed %d: %s of %d is %s", seed, uri, n, outcome)
 			}
 		}
 	}

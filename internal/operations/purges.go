@@ -81,7 +81,6 @@ func withQueue(
 	return func(ctx context.Context, c *webdelivery.Client, use *Use) error {
 		options := options
 		options.Action = webdelivery.ActionPurge
-		options.OnStats = func(s webdelivery.QueueStats) { use.Show(s) }
 		queue, err := c.Purge.NewQueue(options)
 		if err != nil {
 			return err
@@ -89,7 +88,7 @@ func withQueue(
 		result, err := purge(ctx, queue)
 		use.end = func(ctx context.Context) error {
 			err := queue.Close(ctx)
-			use.Show(options, queue, result) // not earlier, because fmt reads without locks
+			use.Show(options, queue, queue.Stats(), result) // not earlier, because fmt reads without locks
 			return err
 		}
 		return err
