@@ -60,6 +60,57 @@ func Example_deployPurge() {
 	// true not applied
 }
 
+// purgeLines purges the URIs of a file. It returns what is wrong with which line, and the lines to purge again.
+func purgeLines(ctx context.Context, client *webdelivery.Client, lines []string) (wrong map[int]error, again []int, err error) {
+	queue, err := client.Purge.NewQueue(webdelivery.QueueOptions{})
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { _ = queue.Close(ctx) }()
+	wrong = map[int]error{}
+	numberOf := map[webdelivery.PurgeURI]int{}
+	var uris []webdelivery.PurgeURI // up to 10,000; with more, call Purge several times
+	for i, line := range lines {
+		uri := webdelivery.Exact(line)
+		if invalid := (webdelivery.PurgeRequest{URIs: []webdelivery.PurgeURI{uri}}).Validate(); invalid != nil {
+			wrong[i+1] = invalid
+			continue
+		}
+		uris, numberOf[uri] = append(uris, uri), i+1
+	}
+	if len(uris) == 0 {
+		return wrong, nil, nil
+	}
+	_, err = queue.Purge(ctx, uris...)
+	var failed *webdelivery.QueueError
+	if !errors.As(err, &failed) {
+		return wrong, nil, err
+	}
+	for _, f := range failed.Failures {
+		switch number := numberOf[f.URI]; {
+		case errors.Is(f.Err, webdelivery.ErrBadRequest), errors.Is(f.Err, webdelivery.ErrHostRefused):
+			wrong[number] = f.Err // your rights, or the configuration
+		case errors.Is(f.Err, webdelivery.ErrUnauthorized):
+			return wrong, nil, f.Err // a wrong password: do not repeat it
+		default:
+			again = append(again, number) // whatever the outcome is: purging twice does no harm
+		}
+	}
+	return wrong, again, nil
+}
+
+func Example_purgeLines() {
+	srv, client := recipeService()
+	defer srv.Close()
+	lines := []string{"https://www.example.com/a", "/no/host", "https://www.example.org/not-ours", "https://www.example.com/b"}
+	wrong, again, err := purgeLines(context.Background(), client, lines)
+	fmt.Println(wrong[2])
+	fmt.Println(len(wrong), errors.Is(wrong[3], webdelivery.ErrBadRequest), again, err)
+	// Output:
+	// webdelivery: invalid uris[0].uri_pattern: has no host; write one, as in https://www.example.com/
+	// 2 true [] <nil>
+}
+
 // updateBlocklist makes the list equal to the feed. It also reverts changes that others made to the list.
 func updateBlocklist(ctx context.Context, client *webdelivery.Client, listID string, feed []string) error {
 	const tries = 3

@@ -68,7 +68,7 @@ type QueueStats struct {
 //
 // If the service refuses URIs of a request, the queue splits it, by host first, until the refused ones stand alone.
 // Finding k refused URIs of n in a host takes about k*log2(n/k) + 2k more requests, and so do k refused hosts of n, with
-// up to 6 more for each. The queue stops after 1 + 20*log2(n) requests for n URIs (log2 rounded up), which is enough for
+// up to 5 more for each. The queue stops after 1 + 20*log2(n) requests for n URIs (log2 rounded up), which is enough for
 // 20 refused URIs of one host or 20 refused hosts. If more is refused than these requests can find in time, callers wait
 // or fail together.
 type QueueError struct {
@@ -227,7 +227,7 @@ func (s *PurgeService) NewQueue(options QueueOptions) (*PurgeQueue, error) {
 //
 // If URIs are invalid, or too many for one request, Purge sends nothing and returns a [*ValidationError]. Any other error
 // is a [*QueueError] with the outcome of each URI; the receipts are those of the accepted URIs. A refused host holds up
-// no others: its URIs travel apart for 10 minutes, and fail at once for 5 seconds if the service never accepted one
+// no others: its URIs travel apart for 10 minutes, and fail at once for 10 seconds if the service never accepted one
 // ([ErrHostRefused]). Short calls need not wait for all longer ones.
 //
 // Purge waits until the context ends, even if the next permit comes later. If the context ends before the URIs are

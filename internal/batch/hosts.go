@@ -12,9 +12,9 @@ import (
 // path (service document, section 7). So refusals usually come by host, and the queue remembers which hosts were
 // refused: callers of other hosts need not wait until they are found again.
 const (
-	several    = 6                // so many URIs refused alone, and none ever accepted, mean that the host is refused
+	several    = 5                // so many URIs refused alone, and none ever accepted, mean that the host is refused
 	refusedFor = 10 * time.Minute // how long a refusal is remembered
-	lately     = 5 * time.Second  // how long the other URIs of the host fail without being sent
+	lately     = 10 * time.Second // how long the other URIs of the host fail without being sent
 	maxHosts   = 10_000           // if there are more, one of them is forgotten
 )
 
@@ -116,7 +116,7 @@ func (hs *hosts) divide(uris []URI) (together [][]URI, sure int, refused [][]URI
 		switch h := hs.of(name); {
 		case len(h.refused) > 0 && !h.accepted:
 			uris := groups[name] // in any order, so that a good one has its chance; those that were refused come last
-			rand.Shuffle(len(uris), func(i, j int) { uris[i], uris[j] = uris[j], uris[i] })
+			rand.Shuffle(len(uris), func(i, j int) { uris[i], uris[j] = uris[j], uris[i] }) //nolint:gosec // any order will do
 			slices.SortStableFunc(uris, func(a, b URI) int { return slices.Index(h.refused, a) - slices.Index(h.refused, b) })
 			refused = append(refused, uris)
 		case h.accepted:
