@@ -20,7 +20,7 @@ func purges() []Operation {
 			},
 		},
 		{
-			Name: "PurgeQueue.Purge", Also: []string{"PurgeQueue.Close"}, Kind: Purges, Method: http.MethodPost, Path: submit, Requests: 1,
+			Name: "PurgeQueue.Purge", Also: []string{"PurgeQueue.Close", "PurgeQueue.Stats"}, Kind: Purges, Method: http.MethodPost, Path: submit, Requests: 1,
 			Shared: true, call: queued(webdelivery.QueueOptions{}, webdelivery.Exact(NewObject)), applied: isPurged,
 		},
 		{
