@@ -12,12 +12,9 @@ import (
 )
 
 // optionalTask reads the task, or only its id, from the response to a change. It returns nil if there is none (open
-// point 21): the service accepted the change, so an unknown shape is not an error. An HTML page is one, because no
-// service sends it. changed lists the ids of the changed resources.
+// point 21): the service accepted the change, so an unknown shape is not an error. changed lists the ids of the changed
+// resources.
 func (r *response) optionalTask(changed ...string) (*Task, error) {
-	if wire.IsHTML(r.Header) {
-		return nil, r.bad("an HTML page", nil)
-	}
 	task := taskIn(r.Body, changed)
 	if task.ID == "" {
 		return nil, nil //nolint:nilnil // no task is not an error

@@ -20,6 +20,7 @@ type Auth struct {
 	username string // set by always
 	wrong    error  // what is wrong with a pair that never changes
 	pair     func(context.Context) (username, password string, err error)
+	asks     bool // pair is the user's
 	token    redact.Secret
 }
 
@@ -41,12 +42,13 @@ func BasicAuth(username, password string) Auth { return always(modeBasic, userna
 // BasicAuthFunc is BasicAuth with the user name and password that a function returns, for a password that is rotated
 // while the client is in use. The client calls it before every attempt, possibly from several goroutines at once, so it
 // should cache. If it returns an error or a pair that [BasicAuth] would refuse, the attempt is not sent, and the call
-// returns an error that says so and wraps the function's.
+// returns an error that says so and wraps the function's. It has the time of an attempt ([WithAttemptTimeout]); if it
+// ignores its context, the call ends all the same, and a goroutine stays until the function returns.
 //
 // If the service refuses a request with 401, or a purge with 403, and the function now returns a different pair, the
 // call is sent once more.
 func BasicAuthFunc(pair func(ctx context.Context) (username, password string, err error)) Auth {
-	return Auth{mode: modeBasic, pair: pair}
+	return Auth{mode: modeBasic, pair: pair, asks: true}
 }
 
 // SessionAuth logs in with a user name and password before the first request that needs a session, and sends the id of
@@ -61,7 +63,7 @@ func SessionAuth(username, password string) Auth { return always(modeSession, us
 // SessionAuthFunc is SessionAuth with the user name and password that a function returns, as in [BasicAuthFunc]. The
 // client calls it before every attempt to log in.
 func SessionAuthFunc(pair func(ctx context.Context) (username, password string, err error)) Auth {
-	return Auth{mode: modeSession, pair: pair}
+	return Auth{mode: modeSession, pair: pair, asks: true}
 }
 
 func always(mode authMode, username, password string) Auth {
@@ -130,7 +132,7 @@ func checkPair(username, password string) (what, problem string) {
 
 // credentials converts a for transport, which calls logIn to create a session.
 func (a Auth) credentials(logIn transport.LogIn) transport.Credentials {
-	c := transport.Credentials{Token: a.token, Cookie: authCookieName}
+	c := transport.Credentials{Token: a.token, Cookie: authCookieName, Asks: a.asks}
 	if a.mode != modeToken {
 		c.Pair = a.ask
 	}

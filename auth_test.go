@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -373,8 +374,8 @@ func TestFailedLogins(t *testing.T) {
 	}{
 		{"401", testserver.Fault{Status: 401}, webdelivery.ErrUnauthorized, 1},
 		{"403", testserver.Fault{Status: 403}, webdelivery.ErrUnauthorized, 1},
-		{"429 on every attempt", testserver.Fault{Status: 429}, webdelivery.ErrRateLimited, 2},
-		{"503 on every attempt", testserver.Fault{Status: 503}, webdelivery.ErrServer, 2},
+		{"429 on every attempt", testserver.Fault{Status: 429}, webdelivery.ErrRateLimited, 4},
+		{"503 on every attempt", testserver.Fault{Status: 503}, webdelivery.ErrServer, 4},
 		{"200 without a session id", testserver.Fault{Status: 200, Body: `{"ok":true}`}, webdelivery.ErrBadReply, 1},
 		{"200 with an id that no cookie can carry", testserver.Fault{Status: 200, Body: `{"id":"a; b"}`}, webdelivery.ErrBadReply, 1},
 		{"redirect", testserver.Fault{Status: 302, Header: http.Header{"Location": {"/login"}}}, webdelivery.ErrBadReply, 1},
@@ -404,7 +405,7 @@ func TestALoginFaultDoesNotCoolDown(t *testing.T) {
 	t.Parallel()
 	inService(t, bySession, func(f *fixture) {
 		for _, status := range []int{500, 503} {
-			f.fail(testserver.Fault{Path: "/sessions", Status: status, Count: 2})
+			f.fail(testserver.Fault{Path: "/sessions", Status: status, Count: 4})
 			require.ErrorIs(f, getTask.call(f.Context(), f.client), webdelivery.ErrServer)
 		}
 		require.NoError(f, getTask.call(f.Context(), f.client))
@@ -514,5 +515,117 @@ func TestALoginOutlivesImpatientCallers(t *testing.T) {
 		wg.Wait()
 		assert.Equal(f, 1, f.srv.Logins())
 		assert.Equal(f, int64(5*20), succeeded.Load(), "all calls from the second second on")
+	})
+}
+
+// A secret lookup that hangs has the time of one attempt: then the next login asks again, even if the function ignores
+// its context. The error is a timeout, and not that of the caller's context.
+func TestASecretLookupThatHangs(t *testing.T) {
+	t.Parallel()
+	for _, deaf := range []bool{false, true} {
+		for name, auth := range map[string]func(pair func(context.Context) (string, string, error)) webdelivery.Auth{
+			"basic": webdelivery.BasicAuthFunc, "session": webdelivery.SessionAuthFunc,
+		} {
+			t.Run(fmt.Sprintf("%s, deaf: %t", name, deaf), func(t *testing.T) {
+				t.Parallel()
+				var asked atomic.Int32
+				over := make(chan struct{})
+				pair := func(ctx context.Context) (string, string, error) {
+					if asked.Add(1) == 1 {
+						if deaf {
+							ctx = context.WithoutCancel(ctx)
+						}
+						select {
+						case <-ctx.Done():
+							return "", "", ctx.Err()
+						case <-over:
+						}
+					}
+					return username, password, nil
+				}
+				inService(t, setup{}, func(f *fixture) {
+					over = make(chan struct{}) // of this bubble
+					defer close(over)
+					client := f.newClient(f.srv.URL(), setup{auth: auth(pair), options: []webdelivery.Option{webdelivery.WithAttemptTimeout(2 * time.Second)}})
+					first := make(chan error, 1)
+					go func() { first <- getTask.call(f.Context(), client) }()
+					ctx, cancel := context.WithTimeout(f.Context(), 700*time.Millisecond)
+					defer cancel()
+					if name == "session" {
+						require.ErrorIs(f, getTask.call(ctx, client), context.DeadlineExceeded)
+					}
+					err := <-first
+					require.ErrorIs(f, err, os.ErrDeadlineExceeded)
+					require.NotErrorIs(f, err, context.DeadlineExceeded)
+					assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
+					require.NoError(f, getTask.call(f.Context(), client))
+					assert.Equal(f, int32(2), asked.Load())
+				})
+			})
+		}
+	}
+}
+
+// A wrong transaction id causes one login in 30 s, and does not keep a purge from renewing a session that has ended.
+func TestAWrongTransactionAndASessionThatEnds(t *testing.T) {
+	t.Parallel()
+	inService(t, bySession, func(f *fixture) {
+		require.NoError(f, submit.call(f.Context(), f.client))
+		f.fail(testserver.Fault{Path: "/transactions/7", Status: 400})
+		for range 10 {
+			_, err := f.client.Purge.Status(f.Context(), 7)
+			require.ErrorIs(f, err, webdelivery.ErrBadRequest)
+		}
+		assert.Equal(f, 2, f.srv.Logins())
+		f.srv.ExpireSessions()
+		require.NoError(f, submit.call(f.Context(), f.client))
+		assert.Equal(f, 3, f.srv.Logins())
+		for range 20 { // 60 s
+			_, _ = f.client.Purge.Status(f.Context(), 7)
+			time.Sleep(3 * time.Second)
+		}
+		assert.LessOrEqual(f, f.srv.Logins(), 3+3)
+	})
+}
+
+// A login that fails for a moment fails no purge of a queue.
+func TestALoginThatFailsForAMoment(t *testing.T) {
+	t.Parallel()
+	inService(t, bySession, func(f *fixture) {
+		require.NoError(f, submit.call(f.Context(), f.client))
+		f.srv.ExpireSessions()
+		f.fail(testserver.Fault{Path: "/sessions", Status: 502, Count: 3})
+		q := f.newQueue(webdelivery.QueueOptions{})
+		var all sync.WaitGroup
+		for i := range 100 {
+			all.Go(func() {
+				_, err := q.Purge(f.Context(), webdelivery.Exact(object(i)))
+				assert.NoError(f, err)
+			})
+		}
+		all.Wait()
+		require.NoError(f, q.Close(f.Context()))
+	})
+}
+
+// While a login is told to wait, so is the wait that needs it.
+func TestAWaitHonorsTheRetryAfterOfALogin(t *testing.T) {
+	t.Parallel()
+	inService(t, bySession, func(f *fixture) {
+		f.srv.AddTask(testserver.TaskSpec{ID: "slow", Duration: time.Minute})
+		f.warm()
+		f.srv.ExpireSessions()
+		f.fail(testserver.Fault{Path: "/sessions", Status: 503, Header: http.Header{"Retry-After": {"30"}}, Count: 2})
+		_, err := f.client.Tasks.Wait(f.Context(), "slow")
+		require.NoError(f, err)
+		var at []time.Time
+		for _, r := range f.srv.Requests() {
+			if r.Path == "/acme/v1"+createSession.path {
+				at = append(at, r.Time)
+			}
+		}
+		require.Len(f, at, 4)
+		assert.GreaterOrEqual(f, at[2].Sub(at[1]), 30*time.Second)
+		assert.GreaterOrEqual(f, at[3].Sub(at[2]), 30*time.Second)
 	})
 }

@@ -201,6 +201,33 @@ func TestDoAndEnvelopes(t *testing.T) {
 	})
 }
 
+// A success with an HTML page is no response of the service: a proxy with a login page sends it. So the outcome of a
+// write is unknown, whatever the method. A response without a body may carry any label.
+func TestALoginPageIsNoResponse(t *testing.T) {
+	t.Parallel()
+	html := http.Header{"Content-Type": {"text/html; charset=utf-8"}}
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodHead} {
+		for _, body := range []string{"<html>log in</html>", "", " \n"} {
+			t.Run(method+" "+body, func(t *testing.T) {
+				t.Parallel()
+				inFakeTime(t, setup{}, func(f *fixture) {
+					f.fail(testserver.Fault{Path: "/config/things", Status: 200, Header: html, Body: body})
+					err := f.client.Do(f.Context(), method, "/config/things", nil, nil)
+					switch {
+					case method == http.MethodHead || strings.TrimSpace(body) == "":
+						assert.NoError(f, err)
+					case method == http.MethodGet:
+						assert.ErrorIs(f, err, webdelivery.ErrBadReply)
+					default:
+						assert.ErrorIs(f, err, webdelivery.ErrBadReply)
+						assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
+					}
+				})
+			})
+		}
+	}
+}
+
 // If a response cannot be read into the argument, Do returns an error before it sends anything.
 func TestDoRefusesWhatIsNoPointer(t *testing.T) {
 	t.Parallel()

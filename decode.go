@@ -36,16 +36,12 @@ func (r *response) unmarshal(out any) error {
 	return nil
 }
 
-// checkPresent refuses an empty body and an HTML page, which proxies send.
+// checkPresent refuses an empty body.
 func (r *response) checkPresent() error {
-	switch {
-	case wire.IsHTML(r.Header):
-		return r.bad("an HTML page", nil)
-	case len(bytes.TrimSpace(r.Body)) == 0:
+	if len(bytes.TrimSpace(r.Body)) == 0 {
 		return r.bad("an empty body", nil)
-	default:
-		return nil
 	}
+	return nil
 }
 
 // checkText also refuses a body that is not text.

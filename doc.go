@@ -49,13 +49,13 @@
 //
 //	GET, HEAD, DELETE          after connection failures, cut responses, 408, 429, 5xx except 501; 4 attempts
 //	purge                      the same, but 429 and 503 mean "too fast": for 5 minutes, at the pace of its permits
-//	POST /sessions             the same, 2 attempts; never after the service refused the password
+//	POST /sessions             the same; never after the service refused the password
 //	any other write            only if the service certainly did not process it: no connection, 429,
 //	                           503 with Retry-After; 3 attempts
 //
 // If Retry-After exceeds MaxWait ([RetryPolicy]) or the time left in the context, the call returns the response as an
-// error at once. Unknown hosts, untrusted certificates and unusable responses are not retried. All retries of a client
-// share one budget, so a service in trouble does not get four times as many requests. Each attempt may take 30 s
+// error at once. Unknown hosts, untrusted certificates and unusable responses are not retried. Calls share no retries: a
+// part of the service that is down takes none from the others. Each attempt may take 30 s
 // ([WithAttemptTimeout]); only the context limits the whole call. The [fault tables] show what happens after each
 // fault.
 //

@@ -77,12 +77,11 @@ type Error struct {
 	Attempts    int         // attempts, including those that sent nothing
 
 	outcome    Outcome
-	announced  time.Duration // that the service asked to wait between the attempts
-	tooFast    bool          // the service refused a purge as too fast (open point 8)
-	authFailed bool          // the status means failed authentication (open point 6: 403 on purge and transactions)
-	login      bool          // the status is that of a login for the call, not of the call itself
-	hint       string        // what to do about a 404; "" means the usual
-	cause      error         // what failed besides the status: the connection, the context, the decoding
+	tooFast    bool   // the service refused a purge as too fast (open point 8)
+	authFailed bool   // the status means failed authentication (open point 6: 403 on purge and transactions)
+	login      bool   // the status is that of a login for the call, not of the call itself
+	hint       string // what to do about a 404; "" means the usual
+	cause      error  // what failed besides the status: the connection, the context, the decoding
 }
 
 // Error returns method, host, path, status, description and cause on one line. The service's words are cut, and quoted

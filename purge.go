@@ -218,10 +218,9 @@ func (r *response) receipt() (*PurgeReceipt, error) {
 }
 
 // noReceipt returns the error for a response that names no transaction or, with err, cannot be read. A 201 proves that
-// the service accepted the purge, unless the body is an HTML page, which something else may have sent. So does the body
-// of a purge, but no other object.
+// the service accepted the purge. So does the body of a purge, but no other object.
 func (r *response) noReceipt(body *PurgeReceipt, err error) error {
-	accepted := r.Status == http.StatusCreated && !wire.IsHTML(r.Header)
+	accepted := r.Status == http.StatusCreated
 	if err == nil {
 		err = r.bad("no transaction id", nil)
 		accepted = accepted || r.Status != http.StatusSeeOther && (body.StatusURI != "" || body.Code >= http.StatusOK)

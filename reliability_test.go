@@ -74,12 +74,12 @@ var (
 	// The fault is transient, and the service may have carried out the request.
 	transient = promises{
 		colRead: {4, not}, colPages: {4, not}, colRows: {4, not}, colDelete: {4, unknown}, colPurge: {4, unknown},
-		colWrite: {1, unknown}, colLogin: {2, unknown},
+		colWrite: {1, unknown}, colLogin: {4, unknown},
 	}
 	// The fault is transient, and the service certainly did nothing.
 	unprocessed = promises{
 		colRead: {4, not}, colPages: {4, not}, colRows: {4, not}, colDelete: {4, not}, colPurge: {4, not},
-		colWrite: {3, not}, colLogin: {2, not},
+		colWrite: {3, not}, colLogin: {4, not},
 	}
 	// The fault is permanent, and the service certainly did nothing.
 	refused = promises{

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"os"
 	"strings"
+	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -65,7 +67,7 @@ func TestBackoffHasFullJitterUnderAnExponentialCeiling(t *testing.T) {
 	var longest [3]time.Duration
 	inService(t, setup{}, func(f *fixture) {
 		f.fail(testserver.Fault{Status: 503})
-		const calls = 25 // what the retry budget allows without a success in between
+		const calls = 25
 		for range calls {
 			_ = getTask.call(f.Context(), f.client)
 		}
@@ -176,33 +178,42 @@ func (r causeReader) Read([]byte) (int, error) {
 	return 0, context.Cause(r.ctx)
 }
 
-// While a service is down, the retry budget prevents that it gets four times the requests: 500 tokens pay for 100
-// retries.
-func TestRetryBudget(t *testing.T) {
+// Calls share no retries: while statistics answer 503 to 20 calls a second, calls for tasks, one in ten of which gets a
+// 503, are retried as ever.
+func TestPartsOfTheServiceShareNoRetries(t *testing.T) {
 	t.Parallel()
 	inService(t, setup{}, func(f *fixture) {
-		// However many successes came before, the budget is at most 500.
-		for range 10 {
-			require.NoError(f, getTask.call(f.Context(), f.client))
+		f.fail(testserver.Fault{Path: "/stats/**", Status: 503})
+		var all sync.WaitGroup
+		for i := range 600 {
+			all.Go(func() {
+				time.Sleep(time.Duration(i) * 50 * time.Millisecond)
+				_, err := f.client.Stats.Events.Dimensions(f.Context())
+				assert.ErrorIs(f, err, webdelivery.ErrServer)
+			})
+			all.Go(func() {
+				time.Sleep(time.Duration(i) * 50 * time.Millisecond)
+				if i%10 == 0 {
+					f.fail(testserver.Fault{Path: "/tasks/*", Status: 503, Count: 1})
+				}
+				assert.NoError(f, getTask.call(f.Context(), f.client))
+			})
 		}
-		down := f.srv.Fail(testserver.Fault{Status: 503})
-		for range 200 {
-			go func() { _ = getTask.call(f.Context(), f.client) }()
-		}
-		time.Sleep(10 * time.Minute)
-		synctest.Wait()
-		assert.Equal(f, 10+200+100, f.requests(getTask))
+		all.Wait()
+	})
+}
 
-		// When the service works again, each call adds one token to the budget.
-		down()
-		for range 5 {
-			require.NoError(f, getTask.call(f.Context(), f.client))
-		}
-		before := f.requests(getTask)
-		for range 3 { // a retry that succeeds returns the tokens that it cost
-			f.fail(testserver.Fault{Status: 503, Count: 1})
-			require.NoError(f, getTask.call(f.Context(), f.client))
-		}
-		assert.Equal(f, before+6, f.requests(getTask))
+// An attempt that timed out can be recognized, as the timeouts of package net can. It is not the end of the caller's
+// context.
+func TestAttemptTimeoutsAreRecognized(t *testing.T) {
+	t.Parallel()
+	inService(t, setup{options: []webdelivery.Option{webdelivery.WithAttemptTimeout(time.Second)}}, func(f *fixture) {
+		f.fail(testserver.Fault{Delay: time.Hour})
+		err := getTask.call(f.Context(), f.client)
+		require.ErrorIs(f, err, os.ErrDeadlineExceeded)
+		require.NotErrorIs(f, err, context.DeadlineExceeded)
+		var timeout net.Error
+		require.ErrorAs(f, err, &timeout)
+		assert.True(f, timeout.Timeout())
 	})
 }

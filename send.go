@@ -1,6 +1,7 @@
 package webdelivery
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -109,7 +110,15 @@ func (f *conn) send(ctx context.Context, cl call) (response, error) {
 	if !r.OK {
 		return response{}, f.newError(r, r.Err)
 	}
-	return response{r, f, cl.id}, nil
+	result := response{r, f, cl.id}
+	// The service sends no page, but a proxy with a login page does, so nothing is known of a write.
+	if wire.IsHTML(r.Header) && (r.Stream != nil || len(bytes.TrimSpace(r.Body)) > 0) {
+		if r.Stream != nil {
+			r.Stream.Close()
+		}
+		return response{}, result.bad("an HTML page", nil)
+	}
+	return result, nil
 }
 
 // resolve returns the path and query below the base of an address from the service or from a caller of Do. If the
@@ -127,7 +136,7 @@ var loginHeaders = []string{"Content-Type", "Date", "Location", "Retry-After"}
 func (f *conn) newError(r *transport.Response, cause error) *Error {
 	e := &Error{
 		StatusCode: r.Status, Code: r.Code, Method: r.Request.Method, Host: f.base.Host(), Path: f.secrets.Text(f.base.Path(r.Request.Path)),
-		Header: f.secrets.Header(r.Header), Attempts: r.Attempts, announced: r.Announced, outcome: r.Outcome, tooFast: r.TooFast, authFailed: r.Unauthorized,
+		Header: f.secrets.Header(r.Header), Attempts: r.Attempts, outcome: r.Outcome, tooFast: r.TooFast, authFailed: r.Unauthorized,
 	}
 	body := r.Body
 	if r.Request.Class == transport.Login {
@@ -148,7 +157,7 @@ func (f *conn) newError(r *transport.Response, cause error) *Error {
 	}
 	if login, ok := errors.AsType[*Error](cause); ok && r.LoginFailed && r.Status == 0 {
 		// The error of a failed login has the status of the login's own response.
-		e.StatusCode, e.Code, e.Description = login.StatusCode, login.Code, login.Description
+		e.StatusCode, e.Code, e.Description, e.Header = login.StatusCode, login.Code, login.Description, login.Header
 		e.authFailed, e.login = login.authFailed, login.login
 	}
 	return e

@@ -46,6 +46,7 @@ func (s *SessionsService) Create(ctx context.Context) (*Session, error) {
 	if !validToken(id) {
 		return nil, r.bad("no session id that a cookie can carry", nil)
 	}
+	s.conn.secrets.Learn(redact.New(id))
 	return &Session{ID: id}, nil
 }
 
@@ -81,7 +82,7 @@ func sessionID(body []byte, header http.Header) string {
 	if id := cmp.Or(textOf(body), sessionCookie(header)); id != "" {
 		return id
 	}
-	if wire.IsHTML(header) || json.Valid(body) || bytes.ContainsAny(body, "{}[]<>") {
+	if json.Valid(body) || bytes.ContainsAny(body, "{}[]<>") {
 		return ""
 	}
 	return string(body)

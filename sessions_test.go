@@ -241,3 +241,26 @@ func TestSessionsOfSeveralCookies(t *testing.T) {
 		})
 	}
 }
+
+// What Sessions.Create has created is removed from errors at once, and however many follow, the session that the client
+// uses is, too.
+func TestCreatedSessionsAreRemoved(t *testing.T) {
+	t.Parallel()
+	inService(t, bySession, func(f *fixture) {
+		require.NoError(f, getTask.call(f.Context(), f.client))
+		cookies := f.srv.Requests()
+		own := strings.TrimPrefix(cookies[len(cookies)-1].Header.Get("Cookie"), "authtoken=")
+		require.NotEmpty(f, own)
+		var last string
+		for range 20 {
+			session, err := f.client.Sessions.Create(f.Context())
+			require.NoError(f, err)
+			last = session.ID
+		}
+		f.fail(testserver.Fault{Path: "/tasks/**", Status: 400, Body: `{"description":"` + own + ` and ` + last + `"}`})
+		_, err := f.client.Tasks.Get(f.Context(), last)
+		require.ErrorIs(f, err, webdelivery.ErrBadRequest)
+		assert.NotContains(f, err.Error(), own)
+		assert.NotContains(f, err.Error(), last)
+	})
+}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/webdelivery/webdelivery-go/internal/rowjson"
-	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
 // StatsService reads security statistics. Use it as [Client.Stats]. It is safe for concurrent use. (Service document,
@@ -296,9 +295,6 @@ func (f *StatsFamily[Q]) stream(ctx context.Context, parameters string, limit in
 		return err
 	}
 	defer r.Stream.Close()
-	if wire.IsHTML(r.Header) {
-		return r.bad("an HTML page", nil)
-	}
 	in.ReadOn(r.Stream) // no need to keep the beginning any longer
 	for ; found; found = in.Next() {
 		if !yield(Row{in.Row()}, nil) {

@@ -53,8 +53,8 @@ func WaitTimeout(d time.Duration) WaitOption {
 	}
 }
 
-// WaitMaxOutage ends the wait with the last error when every poll has failed for d. Time that the service asked to
-// wait, with Retry-After, does not count. 0 means that an outage never ends the wait. Default 10 minutes.
+// WaitMaxOutage ends the wait with the last error when every poll has failed for d, whatever a Retry-After asks. 0 means
+// that an outage never ends the wait. Default 10 minutes.
 func WaitMaxOutage(d time.Duration) WaitOption {
 	return func(w *waiter) error {
 		if d < 0 {
@@ -124,13 +124,12 @@ func poll(ctx context.Context, kind, id string, known bool, options []WaitOption
 	return newWaitError(kind+" "+redact.Line(id), err, pending)
 }
 
-// judgePoll decides what the error of a poll means for the wait, see [TasksService.Wait]. A wait that the service asked
-// for is honored whatever its length, because only the context ends it.
+// judgePoll decides what the error of a poll means for the wait, see [TasksService.Wait].
 func judgePoll(err error, known bool) (f waiting.Failure) {
 	status := 0
 	if e, ok := errors.AsType[*Error](err); ok {
 		status = max(e.StatusCode, e.Code)
-		f.After, f.Within = transport.RetryAfter(e.Header), e.announced
+		f.After = transport.RetryAfter(e.Header)
 	}
 	redirected := status >= http.StatusMultipleChoices && status < http.StatusBadRequest
 	switch {

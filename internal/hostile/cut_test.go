@@ -168,7 +168,7 @@ func cutCalls(t *testing.T) (calls []cutCall) {
 			call.outcome = webdelivery.OutcomeUnknown
 		}
 		call.mayBeNil = op.Name == "Do" || op.Kind == operations.Deletes || op.Kind == operations.Writes
-		if attempts := map[operations.Kind]int64{operations.Writes: 1, operations.LogsIn: 2}[op.Kind]; attempts > 0 {
+		if attempts := map[operations.Kind]int64{operations.Writes: 1}[op.Kind]; attempts > 0 {
 			call.attempts = attempts
 		}
 		calls = append(calls, call)

@@ -40,7 +40,7 @@ func TestOneAttemptIsOneRequest(t *testing.T) {
 				_, err := c.NetworkLists.Delete(ctx, "l")
 				return err
 			}},
-			{"a login", 2, func(ctx context.Context, c *webdelivery.Client) error {
+			{"a login", 4, func(ctx context.Context, c *webdelivery.Client) error {
 				_, err := c.Sessions.Create(ctx)
 				return err
 			}},
@@ -59,10 +59,14 @@ func TestOneAttemptIsOneRequest(t *testing.T) {
 				c := client(t, "https://"+service.addr, quick(transport, webdelivery.WithAttemptTimeout(10*time.Second))...)
 				err := op.call(bounded(t), c)
 				require.Error(t, err)
-				assert.Equal(t, op.attempts, attemptsOf(err), "attempts: %v", err)
-				assert.LessOrEqual(t, int(requests.Load()), op.attempts, "requests")
+				attempts, outcome := op.attempts, webdelivery.OutcomeUnknown
+				if name == "GOAWAY" && op.name == "POST" { // the service did not process the stream, and says so
+					attempts, outcome = 3, webdelivery.OutcomeNotApplied
+				}
+				assert.Equal(t, attempts, attemptsOf(err), "attempts: %v", err)
+				assert.LessOrEqual(t, int(requests.Load()), attempts, "requests")
 				if op.name != "GET" {
-					assert.Equal(t, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
+					assert.Equal(t, outcome, webdelivery.OutcomeOf(err))
 				}
 			})
 		}

@@ -34,16 +34,15 @@ type call struct {
 	drained   http.Response // the last response, without its body
 	response  Response
 	attempts  int
-	failures  int           // transient failures, which the policy counts
-	announced time.Duration // total wait that the service asked for
-	paid      int           // tokens taken from the budget for the current attempt
-	ambiguous bool          // the service may have processed an attempt without a response that says so
-	caller    *pace.Caller  // acquires the permits
-	login     *login        // renews the session; nil if the call needs none
-	renewed   bool          // retried after a new login, or with another password
-	newerThan uint64        // generation of the session that the service may have refused
-	giveUpAt  time.Time     // end of retries of a request refused as too fast; zero if it was not
-	why       error         // why there is no retry
+	failures  int          // transient failures, which the policy counts
+	ambiguous bool         // the service may have processed an attempt without a response that says so
+	caller    *pace.Caller // acquires the permits
+	login     *login       // renews the session; nil if the call needs none
+	renewed   bool         // retried after a new login, or with another password
+	newerThan uint64       // generation of the session that the service may have refused
+	doubted   int          // status that may have refused it; 0 if none
+	giveUpAt  time.Time    // end of retries of a request refused as too fast; zero if it was not
+	why       error        // why there is no retry
 }
 
 // Send makes one call and returns its result.
@@ -72,15 +71,11 @@ func (t *Transport) Send(ctx context.Context, r Request) *Response {
 	return c.finish()
 }
 
-// noHeader is the header of the loop's requests; each attempt sets its own. If the header were nil, http.Client would
-// copy the request. It writes to the header only for cookies or a password in the URL, and there are none.
-var noHeader = http.Header{}
-
 func (c *call) newRequest() (req *retryablehttp.Request, err error) {
 	if c.url, err = c.t.Base.URL(c.Path, c.Query); err != nil {
 		return nil, &address.Error{Field: "path", Reason: err.Error()}
 	}
-	plain := (&http.Request{Method: c.Method, URL: &c.url, Header: noHeader}).WithContext(c.ctx)
+	plain := (&http.Request{Method: c.Method, URL: &c.url}).WithContext(c.ctx)
 	if req, err = retryablehttp.FromRequest(plain); err == nil && c.Body != nil {
 		err = req.SetBody(c.Body)
 	}
@@ -179,7 +174,7 @@ func (c *call) settle() {
 		return
 	}
 	if status := a.effectiveStatus(); status < http.StatusInternalServerError && c.Rules.credentials(status) == taken {
-		c.login.accepted(a.generation)
+		c.login.accepted(a.generation, c.doubted)
 	}
 }
 

@@ -3,8 +3,10 @@ package transport
 import (
 	"context"
 	"encoding/base64"
+	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 )
@@ -13,6 +15,7 @@ import (
 // token is sent as the value of a cookie.
 type Credentials struct {
 	Pair   Pair          // nil if Token is set
+	Asks   bool          // Pair asks a function of the user's, which may hang
 	Token  redact.Secret // fixed token, used without a login
 	Cookie string        // name of the cookie that carries a token
 
@@ -32,10 +35,12 @@ type LogIn func(ctx context.Context) (token redact.Secret, refused bool, err err
 type authenticator struct {
 	Credentials
 
-	login *login // nil unless the client logs in
+	timeout time.Duration // of Pair
+	login   *login        // nil unless the client logs in
 
 	mu            sync.Mutex
 	pairs, tokens []known // the newest last
+	created       []known // tokens that the user has created; apart, so that those in use are not forgotten for them
 	generation    uint64  // of the newest pair, from 1
 	found         *redact.Finder
 }
@@ -53,8 +58,8 @@ type known struct {
 // function passed to BasicAuthFunc may return a different pair for each caller.
 const remembered = 16
 
-func newAuthenticator(c Credentials) *authenticator {
-	a := &authenticator{Credentials: c, found: redact.NewFinder()}
+func newAuthenticator(c Credentials, timeout time.Duration) *authenticator {
+	a := &authenticator{Credentials: c, timeout: timeout, found: redact.NewFinder()}
 	if !c.Token.IsZero() {
 		a.learnToken(c.Token)
 	}
@@ -76,7 +81,7 @@ func (c *call) credential() (credential, error) {
 	a := c.t.auth
 	switch {
 	case c.login != nil:
-		s, err := c.login.current(c.ctx, c.newerThan)
+		s, err := c.login.current(c.ctx, c.newerThan, c.doubted)
 		return a.cookie(s), err
 	case a.Pair != nil:
 		return a.authorization(c.ctx)
@@ -95,7 +100,7 @@ func (a *authenticator) cookie(s session) credential {
 
 // authorization returns the header for the current pair.
 func (a *authenticator) authorization(ctx context.Context) (credential, error) {
-	username, password, err := a.Pair(ctx)
+	username, password, err := a.ask(ctx)
 	if err != nil {
 		return credential{}, &unsentError{what: "user name and password", err: err}
 	}
@@ -117,6 +122,34 @@ func (a *authenticator) authorization(ctx context.Context) (credential, error) {
 	return credential{name: "Authorization", value: header, generation: a.generation}, nil
 }
 
+// ask calls Pair, within the timeout of an attempt. If a function of the user's ignores its context, its goroutine stays
+// until it returns, and the call goes on.
+func (a *authenticator) ask(ctx context.Context) (username string, password redact.Secret, err error) {
+	if !a.Asks {
+		return a.Pair(ctx)
+	}
+	bounded, cancel := context.WithTimeout(ctx, a.timeout)
+	defer cancel()
+	done := make(chan func(), 1)
+	go func() {
+		u, p, e := a.Pair(bounded)
+		done <- func() { username, password, err = u, p, e }
+	}()
+	select {
+	case set := <-done:
+		set()
+	case <-bounded.Done():
+		err = ctx.Err()
+	}
+	if err == nil && username != "" {
+		return username, password, nil
+	}
+	if ctx.Err() == nil && bounded.Err() != nil {
+		err = timeoutError(fmt.Sprintf("not read within %v", a.timeout))
+	}
+	return "", redact.Secret{}, err
+}
+
 // rotated reports whether the current pair is not that of the given generation.
 func (a *authenticator) rotated(ctx context.Context, since uint64) bool {
 	now, err := a.authorization(ctx)
@@ -129,6 +162,12 @@ func (a *authenticator) learnToken(token redact.Secret) {
 	a.learn(&a.tokens, known{}, token.Reveal(), a.Cookie+"="+token.Reveal())
 }
 
+func (a *authenticator) learnCreated(token redact.Secret) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.learn(&a.created, known{}, token.Reveal(), a.Cookie+"="+token.Reveal())
+}
+
 // learn adds a pair or a token to all, and its texts to the secrets. The caller holds the lock.
 func (a *authenticator) learn(all *[]known, k known, secrets ...string) {
 	for _, secret := range secrets {
@@ -137,7 +176,7 @@ func (a *authenticator) learn(all *[]known, k known, secrets ...string) {
 	*all = append(*all, k)
 	*all = (*all)[max(0, len(*all)-remembered):]
 	var hidden []redact.Secret
-	for _, k := range slices.Concat(a.pairs, a.tokens) {
+	for _, k := range slices.Concat(a.pairs, a.tokens, a.created) {
 		hidden = append(hidden, k.secrets...)
 	}
 	a.found = redact.NewFinder(hidden...)

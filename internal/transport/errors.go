@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 )
 
@@ -66,11 +67,14 @@ func (e *unsentError) Unwrap() error { return e.err }
 func noPermit(err error) error    { return &unsentError{what: "waiting for a purge permit", err: err} }
 func loginFailed(err error) error { return &unsentError{what: "login", err: err, login: true} }
 
-// timeoutError means that an attempt took too long although the caller's context has not ended.
+// timeoutError means that an attempt took too long although the caller's context has not ended. Like the timeouts of
+// package net, it is a [net.Error] and matches [os.ErrDeadlineExceeded].
 type timeoutError string
 
-func (e timeoutError) Error() string { return string(e) }
-func (e timeoutError) Timeout() bool { return true }
+func (e timeoutError) Error() string        { return string(e) }
+func (e timeoutError) Timeout() bool        { return true }
+func (e timeoutError) Temporary() bool      { return true }
+func (e timeoutError) Is(target error) bool { return target == os.ErrDeadlineExceeded }
 
 // proxyRefused is the status of a proxy that refused to connect. The proxy's own text is left out, because it may
 // contain the credentials sent to the proxy.

@@ -28,13 +28,14 @@ type login struct {
 	strikes   int       // refused logins and refused new sessions since a session last worked
 	notBefore time.Time // no login before this time
 	lastErr   error     // the error of the last refusal
-	undoubted time.Time // no login because of a doubtful refusal before this time
 }
 
 // session is a token and its generation, from 1.
 type session struct {
 	token      redact.Secret
 	generation uint64
+	doubted    int       // status that caused the login, and that the login has not cured; 0 if there is none
+	created    time.Time // when the login succeeded
 }
 
 // flight is a login in progress. session and err are set before done is closed.
@@ -42,13 +43,15 @@ type flight struct {
 	done    chan struct{}
 	cancel  context.CancelFunc
 	waiters int
+	doubted int // as in session
 	session session
 	err     error
 }
 
-// current returns a session of a later generation than newerThan. It waits for a login if there is none.
-func (l *login) current(ctx context.Context, newerThan uint64) (session, error) {
-	s, f, err := l.join(ctx, newerThan)
+// current returns a session of a later generation than newerThan. It waits for a login if there is none. doubted is the
+// status that may have refused the last one, or 0.
+func (l *login) current(ctx context.Context, newerThan uint64, doubted int) (session, error) {
+	s, f, err := l.join(ctx, newerThan, doubted)
 	if f == nil {
 		return s, err
 	}
@@ -63,7 +66,7 @@ func (l *login) current(ctx context.Context, newerThan uint64) (session, error) 
 
 // join returns the session if it is newer than newerThan. Otherwise it returns the login to wait for, which it starts
 // if none is running.
-func (l *login) join(ctx context.Context, newerThan uint64) (session, *flight, error) {
+func (l *login) join(ctx context.Context, newerThan uint64, doubted int) (session, *flight, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.valid && l.session.generation > newerThan {
@@ -74,7 +77,7 @@ func (l *login) join(ctx context.Context, newerThan uint64) (session, *flight, e
 			what := fmt.Sprintf("login: not tried again for %v", wait.Round(time.Millisecond))
 			return session{}, nil, &unsentError{what: what, err: l.lastErr, login: true}
 		}
-		l.flight = &flight{done: make(chan struct{})}
+		l.flight = &flight{done: make(chan struct{}), doubted: doubted}
 		ctx, l.flight.cancel = context.WithCancel(context.WithoutCancel(ctx))
 		go l.run(ctx, l.flight)
 	}
@@ -112,7 +115,7 @@ func (l *login) run(ctx context.Context, f *flight) {
 		}
 		return
 	}
-	l.session = session{token, l.session.generation + 1}
+	l.session = session{token, l.session.generation + 1, f.doubted, time.Now()}
 	l.valid, l.worked = true, false
 	l.learn(token)
 	f.session = l.session
@@ -152,20 +155,13 @@ func (l *login) renew(generation uint64, again bool) bool {
 	return l.valid || l.possible()
 }
 
-// doubt reports whether a newer session may help a call whose refusal may have another cause. Other calls keep using
-// the session until the new login succeeds.
-func (l *login) doubt() bool {
+// doubt reports whether a newer session may help a call whose status may also have another cause, such as a missing
+// permission or a wrong transaction ID. It does not if the session is new, and did not cure the same status, so that such
+// calls do not log in again and again. Other calls keep using the session until the new login succeeds.
+func (l *login) doubt(status int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return !time.Now().Before(l.undoubted) && l.possible()
-}
-
-// refute records that a doubtful refusal recurred with a new session, so the session was not the cause. For a while, no
-// doubtful refusal then causes a login, such as one for a missing permission or a wrong transaction ID.
-func (l *login) refute() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.undoubted = time.Now().Add(maxCoolDown)
+	return l.possible() && (l.session.doubted != status || time.Since(l.session.created) >= maxCoolDown)
 }
 
 // newest returns the newest session, and whether it is still valid.
@@ -175,11 +171,14 @@ func (l *login) newest() (s session, valid bool) {
 	return l.session, l.valid
 }
 
-// accepted records that the service accepted a session.
-func (l *login) accepted(generation uint64) {
+// accepted records that the service accepted a session. doubted is the status that the call got before, or 0.
+func (l *login) accepted(generation uint64, doubted int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if generation == l.session.generation {
-		l.worked, l.strikes = true, 0
+	if generation != l.session.generation {
+		return
+	}
+	if l.worked, l.strikes = true, 0; doubted == l.session.doubted {
+		l.session.doubted = 0
 	}
 }

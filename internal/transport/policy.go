@@ -20,8 +20,6 @@ type Policy struct {
 // attempts returns the maximum number of attempts for a class.
 func (p Policy) attempts(c Class) int {
 	switch c {
-	case Login:
-		return min(p.MaxAttempts, 2)
 	case Once:
 		return min(p.MaxAttempts, 3)
 	default:
@@ -80,15 +78,13 @@ type action int
 
 const (
 	stop       action = iota
-	retry             // retry after the wait, if the budget allows it
-	comeAgain         // retry after the wait, without counting against attempts or the budget
+	retry             // retry after the wait
+	comeAgain         // retry after the wait, without counting against the attempts
 	renew             // retry with a new session, if a login is possible and the call has not yet renewed it
 	renewDoubt        // the same, but other calls keep using the session
-	refute            // stop, because a new session was refused in the same way
 )
 
-// decide returns the verdict on a failed attempt. It has no side effects. Whether a login is possible, and whether the
-// budget allows a retry, is left to carryOut.
+// decide returns the verdict on a failed attempt. It has no side effects. Whether a login is possible is left to carryOut.
 func (p Policy) decide(s situation) verdict {
 	switch {
 	case s.ended:
@@ -96,7 +92,7 @@ func (p Policy) decide(s situation) verdict {
 	case s.credentials == refused:
 		return verdict{action: renew} // nothing was done before, so even a write is retried
 	case s.credentials == doubtful && s.renewed:
-		return verdict{action: refute}
+		return verdict{}
 	case s.credentials == doubtful:
 		return verdict{action: renewDoubt}
 	case s.limited && s.tooFast:
@@ -115,7 +111,7 @@ func (p Policy) decide(s situation) verdict {
 }
 
 // decideTooFast returns the verdict on a limited request that the service refused as too fast. Its retries do not count
-// against the attempts or the budget, because the pace already slows down all requests.
+// against the attempts, because the pace already slows down all requests.
 func (p Policy) decideTooFast(s situation) verdict {
 	wait := max(s.refusal.Wait, s.asked)
 	switch {

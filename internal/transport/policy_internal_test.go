@@ -38,7 +38,6 @@ func TestDecideOnATransientFailure(t *testing.T) {
 		{"the fourth attempt of a read", situation{class: Read, failures: 3}, verdict{}},
 		{"the second attempt of a write", situation{class: Once, outcome: NotApplied, failures: 1}, again(drawn)},
 		{"the third attempt of a write", situation{class: Once, outcome: NotApplied, failures: 2}, verdict{}},
-		{"the second attempt of a login", situation{class: Login, failures: 1}, verdict{}},
 
 		{"Retry-After takes the place of the drawn wait", situation{class: Read, asked: 3 * time.Second}, again(3 * time.Second)},
 		{"a Retry-After below the drawn wait does, too", situation{class: Read, asked: time.Millisecond}, again(time.Millisecond)},
@@ -77,7 +76,7 @@ func TestDecideOnRefusedCredentials(t *testing.T) {
 		{"refused", situation{credentials: refused}, renew},
 		{"refused again", situation{credentials: refused, renewed: true}, renew}, // it ends that session, and carryOut sends nothing
 		{"doubtful", situation{credentials: doubtful}, renewDoubt},
-		{"doubtful again", situation{credentials: doubtful, renewed: true}, refute},
+		{"doubtful again", situation{credentials: doubtful, renewed: true}, stop},
 		{"the context has ended", situation{credentials: refused, ended: true}, stop},
 		{"doubtful, and the context has ended", situation{credentials: doubtful, renewed: true, ended: true}, stop},
 		{"at the last attempt", situation{credentials: refused, failures: 9}, renew},
@@ -145,11 +144,10 @@ func TestDecideOnTooFast(t *testing.T) {
 // A login makes two attempts and a write that happens once three, unless the policy allows fewer.
 func TestAttemptsOfAClass(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct{ most, login, once, other int }{{1, 1, 1, 1}, {2, 2, 2, 2}, {3, 2, 3, 3}, {9, 2, 3, 9}} {
+	for _, tt := range []struct{ most, once, other int }{{1, 1, 1}, {2, 2, 2}, {3, 3, 3}, {9, 3, 9}} {
 		p := Policy{MaxAttempts: tt.most}
-		assert.Equal(t, tt.login, p.attempts(Login))
 		assert.Equal(t, tt.once, p.attempts(Once))
-		for _, class := range []Class{Read, Delete, Repeatable} {
+		for _, class := range []Class{Read, Delete, Repeatable, Login} {
 			assert.Equal(t, tt.other, p.attempts(class))
 		}
 	}
@@ -182,24 +180,4 @@ func TestBackoffHasACeiling(t *testing.T) {
 		assert.Less(t, slices.Max(draws), tt.ceiling)
 		assert.Greater(t, slices.Max(draws), tt.ceiling/10*9, "wait %d", tt.n)
 	}
-}
-
-// The budget pays for 100 retries at 5 of 500 each. What comes back never makes it larger.
-func TestBudget(t *testing.T) {
-	t.Parallel()
-	b := new(budget)
-	b.give(100)
-	for range 100 {
-		require.True(t, b.take())
-	}
-	assert.False(t, b.take())
-	b.give(4)
-	assert.False(t, b.take())
-	b.give(1)
-	assert.True(t, b.take())
-	b.give(2000)
-	for range 100 {
-		require.True(t, b.take())
-	}
-	assert.False(t, b.take())
 }

@@ -18,7 +18,7 @@ const (
 	Delete
 	// Repeatable is a write that can safely happen twice.
 	Repeatable
-	// Login carries the password: it needs no session, and gets at most 2 attempts.
+	// Login carries the password and needs no session. It can safely happen twice.
 	Login
 )
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"net/http"
-	"time"
 )
 
 // Response is the result of a call. It describes the last attempt, or the last response if that attempt got none.
@@ -20,12 +19,11 @@ type Response struct {
 	Stream       *Stream // instead of Body, if the request has Begin; the caller closes it
 
 	Attempts     int
-	Announced    time.Duration // total wait that the service asked for
-	Outcome      Outcome       // of a write; if OK, the outcome to report if the response is unusable
-	TooFast      bool          // the service refused a limited request as too fast
-	Unauthorized bool          // the service refused the credentials
-	LoginFailed  bool          // there is no session, because the login failed with Err
-	Err          error         // a failure other than the status, such as of the connection; may contain secrets
+	Outcome      Outcome // of a write; if OK, the outcome to report if the response is unusable
+	TooFast      bool    // the service refused a limited request as too fast
+	Unauthorized bool    // the service refused the credentials
+	LoginFailed  bool    // there is no session, because the login failed with Err
+	Err          error   // a failure other than the status, such as of the connection; may contain secrets
 
 	call *call
 }
@@ -35,7 +33,7 @@ func (c *call) finish() *Response {
 	a, r := &c.last, &c.response
 	r.Gone = c.Class == Delete && c.ambiguous && a.effectiveStatus() == http.StatusNotFound
 	r.OK = r.Gone || c.succeeded()
-	r.Request, r.Attempts, r.Announced, r.call = &c.Request, c.attempts, c.announced, c
+	r.Request, r.Attempts, r.call = &c.Request, c.attempts, c
 	r.Outcome = c.outcome()
 	switch {
 	case c.Class == Read:

@@ -4,26 +4,21 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
-	"sync"
 	"time"
 )
 
 // checkRetry reports whether another attempt follows. It ignores its arguments and judges c.last.
 func (c *call) checkRetry(context.Context, *http.Response, error) (bool, error) {
 	if c.succeeded() {
-		c.t.budget.give(1 + c.paid)
 		return false, nil
 	}
-	s := c.situation()
-	v := c.t.Policy.decide(s)
+	v := c.t.Policy.decide(c.situation())
 	again := c.carryOut(v)
 	if c.outcome() == Unknown {
 		c.ambiguous = true
 	}
 	if again {
-		if c.loop.RetryWaitMin = v.wait; s.asked > 0 {
-			c.announced += v.wait
-		}
+		c.loop.RetryWaitMin = v.wait
 		c.warn("webdelivery: retry", c.last.err, slog.Int("status", c.last.status), slog.Duration("wait", max(v.wait, c.last.refusal.Wait)))
 	}
 	return again, nil
@@ -67,20 +62,15 @@ func (c *call) carryOut(v verdict) bool {
 	case c.login == nil && v.action >= renew:
 		again = !c.renewed && c.t.auth.rotated(c.ctx, generation)
 	case v.action == retry:
-		if !c.t.budget.take() {
-			return false
-		}
 		c.failures++
-		c.paid = retryCost
 		return true
 	case v.action == comeAgain:
 		return true
 	case v.action == renew:
 		again = c.login.renew(generation, c.renewed) && !c.renewed
 	case v.action == renewDoubt:
-		again = c.login.doubt()
-	case v.action == refute:
-		c.login.refute()
+		c.doubted = c.last.effectiveStatus()
+		again = c.login.doubt(c.doubted)
 	default:
 		c.why = v.why
 	}
@@ -89,34 +79,4 @@ func (c *call) carryOut(v verdict) bool {
 		c.answered = attempt{} // this refusal says nothing about the next attempt
 	}
 	return again
-}
-
-// budget limits the retries of a whole client, so that a service in trouble does not get several times as many
-// requests. Each retry takes tokens, and each success returns some.
-type budget struct {
-	mu    sync.Mutex
-	spent int
-}
-
-const (
-	budgetSize = 500
-	retryCost  = 5
-)
-
-// take takes the tokens of one retry. It returns false if there are not enough left.
-func (b *budget) take() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.spent+retryCost > budgetSize {
-		return false
-	}
-	b.spent += retryCost
-	return true
-}
-
-// give returns tokens after a success.
-func (b *budget) give(tokens int) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.spent = max(0, b.spent-tokens)
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -17,6 +18,10 @@ import (
 
 // errorBodyWithin limits how long the body of a refusal is read; its status matters more.
 const errorBodyWithin = 2 * time.Second
+
+// goneBefore is net/http's text for a request that a server that shuts down did not process, as its GOAWAY says (RFC 9113,
+// section 6.8). "server sent GOAWAY and closed the connection" proves nothing.
+const goneBefore = "Transport received Server's graceful shutdown GOAWAY"
 
 // outgoing is the request of one attempt with its trace and watchdog. It has its own URL and header, so that changes
 // made by the user's RoundTripper do not affect the next attempt.
@@ -192,10 +197,11 @@ func (c *call) beginStream(resp *http.Response, o *outgoing) (code int, err erro
 func (c *call) fail(err error, o *outgoing) {
 	a := &c.last
 	late := o.late.Load()
-	a.unsent = late || o.connWanted.Load() && !o.connObtained.Load() // only if the RoundTripper reports its connections
+	neverLeft := late || o.connWanted.Load() && !o.connObtained.Load() // a RoundTripper that reports no connections proves nothing
+	a.unsent = neverLeft || strings.Contains(err.Error(), goneBefore)
 	if c.Gate != nil {
 		how := lost
-		if a.unsent {
+		if neverLeft {
 			how = notSent
 		}
 		o.endPermit(how)

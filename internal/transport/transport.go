@@ -37,13 +37,12 @@ type Transport struct {
 
 	auth       *authenticator
 	secrets    Secrets
-	budget     budget
 	plainHTTP2 bool // see mayPlainHTTP2
 }
 
 // New returns a Transport.
 func New(c Config) *Transport {
-	t := &Transport{Config: c, auth: newAuthenticator(c.Credentials), plainHTTP2: mayPlainHTTP2(c.Next)}
+	t := &Transport{Config: c, auth: newAuthenticator(c.Credentials, c.AttemptTimeout), plainHTTP2: mayPlainHTTP2(c.Next)}
 	t.secrets = Secrets{c.Base, t.auth}
 	return t
 }
@@ -76,6 +75,6 @@ func (t *Transport) LogIn(ctx context.Context) error {
 	if t.auth.login == nil {
 		return nil
 	}
-	_, err := t.auth.login.current(ctx, 0)
+	_, err := t.auth.login.current(ctx, 0, 0)
 	return err
 }

@@ -21,13 +21,11 @@ type Loop struct {
 	Judge func(err error, known bool) Failure
 }
 
-// Failure is the meaning of a poll's error. The zero value is an outage, after which the wait polls again. Waits that
-// the service asked for do not count as an outage.
+// Failure is the meaning of a poll's error. The zero value is an outage, after which the wait polls again.
 type Failure struct {
 	EndsOne bool          // this thing cannot be read; a Group keeps waiting for the others
 	EndsAll bool          // nothing can be read
 	After   time.Duration // wait that the service asked for before the next poll
-	Within  time.Duration // waits that it asked for before retries within the poll
 }
 
 func (f Failure) ends() bool { return f.EndsOne || f.EndsAll }
@@ -41,11 +39,11 @@ func (l *Loop) Run(ctx context.Context, poll func(context.Context) (done, read b
 		defer cancel()
 	}
 	var end Ended
-	since, announced := time.Now(), time.Duration(0) // start of an outage, and the waits asked for in it
+	since := time.Now() // start of an outage
 	for interval := 500 * time.Millisecond; ; interval = min(interval*3/2, 5*time.Second) {
 		done, read, err := poll(ctx)
 		if read {
-			l.Known, since, announced = true, time.Now(), 0
+			l.Known, since = true, time.Now()
 		}
 		switch {
 		case done:
@@ -62,24 +60,29 @@ func (l *Loop) Run(ctx context.Context, poll func(context.Context) (done, read b
 		}
 		wait := cmp.Or(l.Every, interval*4/5+rand.N(interval*2/5)) //nolint:gosec // jitter need not be secure
 		if err != nil {
-			failure := l.Judge(err, l.Known)
-			announced += failure.Within
-			if out := time.Since(since) - announced; l.Outage > 0 && out >= l.Outage {
-				text := fmt.Sprintf("nothing could be read for %v", out.Round(time.Second))
-				if announced > 0 {
-					text += ", not counting the waits that the service asked for"
-				}
-				end.Err, end.Early = errors.New(text), true
+			asked, left := l.Judge(err, l.Known).After, l.Outage-time.Since(since)
+			if l.Outage > 0 && left <= 0 {
+				end.Err, end.Early = outageOf(l.Outage-left, asked), true
 				return &end
 			}
-			announced += failure.After
-			wait = max(wait, failure.After)
+			if wait = max(wait, asked); l.Outage > 0 {
+				wait = min(wait, left) // one more poll at the end
+			}
 		}
 		if err := Sleep(ctx, wait); err != nil {
 			end.Err, end.Early = err, true
 			return &end
 		}
 	}
+}
+
+// outageOf returns why an outage ends a wait. asked is the wait that the service asked for last.
+func outageOf(d, asked time.Duration) error {
+	text := fmt.Sprintf("nothing could be read for %v", d.Round(time.Second))
+	if asked > 0 {
+		text += fmt.Sprintf(", and the service asked to wait for another %v", asked.Round(time.Second))
+	}
+	return errors.New(text)
 }
 
 // endedBy reports whether err is the end of the context, rather than a failure at the same moment.
