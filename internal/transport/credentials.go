@@ -39,10 +39,10 @@ type authenticator struct {
 	login   *login        // nil unless the client logs in
 
 	mu            sync.Mutex
-	pairs, tokens []known // the newest last
-	created       []known // tokens that the user has created; apart, so that those in use are not forgotten for them
-	generation    uint64  // of the newest pair, from 1
-	found         *redact.Finder
+	pairs, tokens []known        // the newest last
+	created       []known        // tokens that the user has created; apart, so that those in use are not forgotten for them
+	generation    uint64         // of the newest pair, from 1
+	found         *redact.Finder // nil if it is not made yet
 }
 
 // known is a pair or token that was used, with all texts that would reveal it.
@@ -59,7 +59,7 @@ type known struct {
 const remembered = 16
 
 func newAuthenticator(c Credentials, timeout time.Duration) *authenticator {
-	a := &authenticator{Credentials: c, timeout: timeout, found: redact.NewFinder()}
+	a := &authenticator{Credentials: c, timeout: timeout}
 	if !c.Token.IsZero() {
 		a.learnToken(c.Token)
 	}
@@ -175,16 +175,20 @@ func (a *authenticator) learn(all *[]known, k known, secrets ...string) {
 	}
 	*all = append(*all, k)
 	*all = (*all)[max(0, len(*all)-remembered):]
-	var hidden []redact.Secret
-	for _, k := range slices.Concat(a.pairs, a.tokens, a.created) {
-		hidden = append(hidden, k.secrets...)
-	}
-	a.found = redact.NewFinder(hidden...)
+	a.found = nil
 }
 
-// finder returns the finder of the client's secrets.
+// finder returns the finder of the client's secrets. It is made when a text needs it, because that takes longer than a
+// call whose password is always another one.
 func (a *authenticator) finder() *redact.Finder {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.found == nil {
+		var hidden []redact.Secret
+		for _, k := range slices.Concat(a.pairs, a.tokens, a.created) {
+			hidden = append(hidden, k.secrets...)
+		}
+		a.found = redact.NewFinder(hidden...)
+	}
 	return a.found
 }
