@@ -10,10 +10,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/netip"
-	"slices"
 	"strings"
-
-	"golang.org/x/text/language"
 )
 
 // Types of lists. (Service document, section 2.6.)
@@ -113,12 +110,4 @@ func unmap(p netip.Prefix) netip.Prefix {
 		return netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-mappedIPv4.Bits())
 	}
 	return p
-}
-
-// isCountry reports whether an upper-case code is assigned in ISO 3166-1 alpha-2. The library also accepts private
-// codes, reserved ones, which have no UN M.49 number, and some of former countries (ISO 3166-3).
-func isCountry(code string) bool {
-	region, err := language.ParseRegion(code)
-	return err == nil && region.IsCountry() && region.String() == code && region.Canonicalize() == region &&
-		region.M49() != 0 && !region.IsPrivateUse() && !slices.Contains([]string{"AN", "CS", "NT", "SU", "YU"}, code)
 }
