@@ -119,7 +119,7 @@ type PurgeReceipt struct {
 	Code          int    `json:"code"`                   // HTTP status of the validation
 	Description   string `json:"description"`            // the service's words
 	TransactionID int64  `json:"transaction_id"`         // above 0
-	StatusURI     string `json:"transaction_status_uri"` // as sent, relative to {base_url}/<customer>/v1
+	StatusURI     string `json:"transaction_status_uri"` // as sent; /transactions/<id> if that is not the address of this transaction
 }
 
 // Submit sends one purge and returns when the service has accepted it. [PurgeService.Wait] waits until the caches have
@@ -206,41 +206,50 @@ func (r *response) receipt() (*PurgeReceipt, error) {
 			receipt.StatusURI = cmp.Or(receipt.StatusURI, r.Header.Get("Location"))
 		}
 	}
-	if receipt.TransactionID <= 0 && receipt.StatusURI != "" {
-		receipt.TransactionID = r.conn.transactionAt(receipt.StatusURI)
+	var at int64
+	var elsewhere error
+	if receipt.StatusURI != "" {
+		at, elsewhere = r.conn.transactionAt(receipt.StatusURI)
+	}
+	if receipt.TransactionID <= 0 {
+		receipt.TransactionID = at
 	}
 	if err != nil || receipt.TransactionID <= 0 {
-		return nil, r.noReceipt(receipt, err)
+		return nil, r.noReceipt(receipt, err, elsewhere)
+	}
+	if at != receipt.TransactionID { // no address, or not one of this transaction
+		receipt.StatusURI = transactionsPath + strconv.FormatInt(receipt.TransactionID, 10)
 	}
 	receipt.Code = cmp.Or(receipt.Code, r.Status)
-	receipt.StatusURI = cmp.Or(receipt.StatusURI, transactionsPath+strconv.FormatInt(receipt.TransactionID, 10))
 	return receipt, nil
 }
 
 // noReceipt returns the error for a response that names no transaction or, with err, cannot be read. A 201 proves that
-// the service accepted the purge. So does the body of a purge, but no other object.
-func (r *response) noReceipt(body *PurgeReceipt, err error) error {
+// the service accepted the purge. So does the body of a purge, but no other object. With elsewhere, the transaction's
+// address is not one of this service, so the response proves nothing.
+func (r *response) noReceipt(body *PurgeReceipt, err, elsewhere error) error {
 	accepted := r.Status == http.StatusCreated
 	if err == nil {
-		err = r.bad("no transaction id", nil)
+		err = r.bad("no transaction id", elsewhere)
 		accepted = accepted || r.Status != http.StatusSeeOther && (body.StatusURI != "" || body.Code >= http.StatusOK)
 	}
-	if e, ok := errors.AsType[*Error](err); ok && accepted {
+	if e, ok := errors.AsType[*Error](err); ok && accepted && elsewhere == nil {
 		e.outcome = OutcomeApplied
 	}
 	return err
 }
 
-// transactionAt returns the id at the end of a transaction's address, or 0 if the address is not one of a transaction
-// at this service.
-func (f *conn) transactionAt(address string) int64 {
+// transactionAt returns the id at the end of a transaction's address, or 0 if there is none. It returns an error if the
+// address does not lead to this service.
+func (f *conn) transactionAt(address string) (int64, error) {
 	path, _, err := f.resolve("transaction_status_uri", address)
-	if err != nil {
-		return 0
+	if relative := strings.HasPrefix(address, "/") && !strings.HasPrefix(address, "//"); err != nil && !relative {
+		return 0, err
 	}
-	id, err := strconv.ParseInt(strings.TrimPrefix(path, transactionsPath), 10, 64)
+	digits, _ := strings.CutPrefix(path, transactionsPath)
+	id, err := strconv.ParseUint(digits, 10, 63) // unlike ParseInt, it accepts no sign
 	if err != nil {
-		return 0
+		return 0, nil //nolint:nilerr // a path of this service without an id, such as /transactions/
 	}
-	return id
+	return int64(id), nil
 }

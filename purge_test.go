@@ -331,6 +331,66 @@ func TestPurgeWithoutTransaction(t *testing.T) {
 	}
 }
 
+// Only an address of this service names a transaction. Any other one proves nothing, so that the outcome is unknown even
+// after a 201. With a transaction_id the receipt is complete, and its address is always that of the transaction.
+func TestPurgeWhoseTransactionIsElsewhere(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		address string
+		id      int64  // that the address names, or 0
+		reason  string // what the error says, if the address is not one of this service
+	}{
+		{"/transactions/5", 5, ""},
+		{"/acme/v1/transactions/5", 5, ""},
+		{"https://api.example.com/acme/v1/transactions/5", 5, ""},
+		{"https://other.example/acme/v1/transactions/5", 0, "leads to another origin, https://other.example"},
+		{"http://api.example.com/acme/v1/transactions/5", 0, "leads to another origin, http://api.example.com"},
+		{"https://api.example.com/other/v1/transactions/5", 0, "is not below /acme/v1"},
+		{"//host/transactions/5", 0, "leads to another origin, //host"},
+		{"transactions/5", 0, "does not begin with a slash"},
+		{"5", 0, "does not begin with a slash"},
+		{"https:transactions/5", 0, "must consist of a path and a query only"},
+		{"/transactions/../tasks/5", 0, ""},
+		{"/transactions/+5", 0, ""},
+		{"/transactions/-5", 0, ""},
+		{"/transactions/9223372036854775808", 0, ""},
+		{"/tasks/5", 0, ""},
+	} {
+		t.Run(tt.address, func(t *testing.T) {
+			t.Parallel()
+			submit := func(status int, id string) (*webdelivery.PurgeReceipt, error) {
+				body := fmt.Sprintf(`{"code":201,"description":"d"%s,"purge_response":{"transaction_status_uri":%q}}`, id, tt.address)
+				client := answered(t, func(*http.Request) *http.Response { return response(status, []byte(body)) })
+				return client.Purge.Submit(t.Context(), purgeOf(anObject))
+			}
+			for _, status := range []int{http.StatusOK, http.StatusCreated, http.StatusSeeOther} {
+				receipt, err := submit(status, "")
+				if tt.id != 0 {
+					require.NoError(t, err)
+					assert.Equal(t, webdelivery.PurgeReceipt{Code: 201, Description: "d", TransactionID: tt.id, StatusURI: tt.address}, *receipt)
+				} else {
+					assert.Nil(t, receipt)
+					require.ErrorIs(t, err, webdelivery.ErrBadReply)
+					require.NotErrorIs(t, err, webdelivery.ErrInvalid)
+					require.ErrorContains(t, err, "no transaction id")
+					require.ErrorContains(t, err, tt.reason)
+					if tt.reason != "" {
+						assert.Equal(t, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err), status)
+					}
+				}
+				for id, want := range map[int64]string{5: "/transactions/5", 7: "/transactions/7"} {
+					if id == tt.id {
+						want = tt.address
+					}
+					receipt, err := submit(status, fmt.Sprintf(`,"transaction_id":%d`, id))
+					require.NoError(t, err)
+					assert.Equal(t, webdelivery.PurgeReceipt{Code: 201, Description: "d", TransactionID: id, StatusURI: want}, *receipt)
+				}
+			}
+		})
+	}
+}
+
 // A negative end_ts is the placeholder of section 2.3, so a status that nobody knows is no end.
 func TestANegativeEndIsPending(t *testing.T) {
 	t.Parallel()
