@@ -415,6 +415,85 @@ time=2000-01-01T00:00:02.030Z level=DEBUG msg="webdelivery: attempt" method=GET 
 	})
 }
 
+// A password is removed in Base64 of either alphabet, alone or with the user name. This one has both characters in which
+// the alphabets differ, at both places.
+func TestBase64OfEitherAlphabetIsHidden(t *testing.T) {
+	t.Parallel()
+	const secret = "ab??>>c>>?~?"
+	forms := map[string]bool{} // and whether the form differs in the two alphabets
+	for _, text := range []string{secret, username + ":" + secret} {
+		for _, alphabet := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
+			form := alphabet.EncodeToString([]byte(text))
+			forms[form] = strings.ContainsAny(form, "+/-_")
+		}
+	}
+	for form, differs := range forms {
+		require.True(t, differs, form)
+		body := []byte("no: " + form + " or Basic " + form)
+		transport := roundTripper(func(*http.Request) (*http.Response, error) { return response(http.StatusBadRequest, body), nil })
+		client, err := webdelivery.NewClient("https://api.example.com", customer, webdelivery.BasicAuth(username, secret),
+			webdelivery.WithHTTPClient(&http.Client{Transport: transport}))
+		require.NoError(t, err)
+		var e *webdelivery.Error
+		require.ErrorAs(t, getTask.call(t.Context(), client), &e)
+		assert.NotContains(t, string(e.Body), strings.TrimRight(form, "="))
+		assert.NotContains(t, everyPrint(e), strings.TrimRight(form, "="))
+		assert.Contains(t, string(e.Body), "[redacted]")
+	}
+}
+
+// The response to a login may contain a session wherever it is malformed. Nothing of it is in an error, in what the error
+// wraps, or in a log record, neither of Sessions.Create nor of a call for which the client logs in.
+func TestNoErrorShowsAMalformedLogin(t *testing.T) {
+	t.Parallel()
+	const marker = "5e5510n"
+	for name, body := range map[string]string{
+		"cut in a value":           `{"id":"` + marker,
+		"cut in a name":            `{"` + marker,
+		"cut after an escape":      `{"id":"` + marker + `\u00`,
+		"not JSON":                 `{"id":` + marker + `}`,
+		"invalid escape":           `{"id":"` + marker + `\x"}`,
+		"trailing text":            `{"id":""} ` + marker,
+		"duplicate name":           `{"` + marker + `":1,"` + marker + `":2}`,
+		"two ids":                  `{"id":"` + marker + `","id":"x"}`,
+		"wrong type":               `{"id":["` + marker + `"]}`,
+		"wrong type as a name":     `{"id":{"` + marker + `":true}}`,
+		"a code that is no number": `{"code":"` + marker + `"}`,
+		"a code of an error":       `{"code":400,"id":"` + marker + `","description":"` + marker + `"}`,
+		"a code of an error, cut":  `{"code":401,"message":"` + marker,
+		"error_info":               `{"error_info":{"message":"` + marker + `"}}`,
+		"HTML":                     `<html><title>` + marker + `</title></html>`,
+		"sentence":                 `your session is ` + marker + ` now`,
+		"broken UTF-8":             marker + "\xff",
+		"no cookie value":          `{"id":"` + marker + `;"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, status := range []int{http.StatusOK, http.StatusCreated} {
+				for _, contentType := range []string{"application/json", "text/html", "text/plain"} {
+					s := &showcase{hidden: []string{marker}, prints: map[reflect.Type]int{}}
+					logger := slog.New(slog.NewJSONHandler(s, &slog.HandlerOptions{Level: slog.LevelDebug}))
+					transport := roundTripper(func(*http.Request) (*http.Response, error) {
+						r := response(status, []byte(body))
+						r.Header = http.Header{"Content-Type": {contentType}, "X-Session": {marker}, "Set-Cookie": {"sid=" + marker}}
+						return r, nil
+					})
+					client, err := webdelivery.NewClient("https://api.example.com", customer, webdelivery.SessionAuth(username, password),
+						webdelivery.WithHTTPClient(&http.Client{Transport: transport}), webdelivery.WithLogger(logger),
+						webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1}))
+					require.NoError(t, err)
+					for _, op := range []operation{createSession, getTask, getTask} { // the last one is within the cool-down
+						err := op.call(t.Context(), client)
+						require.Error(t, err)
+						s.show(err, client)
+					}
+					s.check(t, fmt.Sprint(status, " ", contentType))
+				}
+			}
+		})
+	}
+}
+
 // An error contains no header that carries credentials, however its name is spelled. It contains no user information
 // of a URL, whether of the client or of others.
 func TestForeignCredentialsAreHidden(t *testing.T) {

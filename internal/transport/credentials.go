@@ -113,12 +113,14 @@ func (a *authenticator) authorization(ctx context.Context) (credential, error) {
 	}
 	text := username + ":" + password.Reveal()
 	header := "Basic " + base64.StdEncoding.EncodeToString([]byte(text))
-	encode := func(text string) string {
-		return base64.StdEncoding.WithPadding(base64.NoPadding).EncodeToString([]byte(text))
+	secrets := []string{password.Reveal(), text}
+	for _, alphabet := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+		encoded := alphabet.EncodeToString([]byte(text))
+		secrets = append(secrets, alphabet.EncodeToString([]byte(password.Reveal())), encoded, "Basic "+encoded)
 	}
 	a.generation++
 	a.learn(&a.pairs, known{username: username, password: password, header: redact.New(header), generation: a.generation},
-		password.Reveal(), text, encode(password.Reveal()), encode(text), "Basic "+encode(text))
+		secrets...)
 	return credential{name: "Authorization", value: header, generation: a.generation}, nil
 }
 
@@ -170,7 +172,8 @@ func (a *authenticator) learnCreated(token redact.Secret) {
 
 // learn adds a pair or a token to all, and its texts to the secrets. The caller holds the lock.
 func (a *authenticator) learn(all *[]known, k known, secrets ...string) {
-	for _, secret := range secrets {
+	slices.Sort(secrets)
+	for _, secret := range slices.Compact(secrets) { // most have the same form in either alphabet of Base64
 		k.secrets = append(k.secrets, redact.New(secret))
 	}
 	*all = append(*all, k)
