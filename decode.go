@@ -24,13 +24,7 @@ func (r *response) decodeObject(out any) error {
 
 // unmarshal reads a JSON value. checkText must have accepted the body.
 func (r *response) unmarshal(out any) error {
-	var err error
-	if own, ok := out.(json.Unmarshaler); ok { // through Decode, the body would be read twice
-		err = own.UnmarshalJSON(r.Body)
-	} else {
-		err = wire.Decode(r.Body, out)
-	}
-	if err != nil {
+	if err := wire.Decode(r.Body, out); err != nil {
 		return r.bad("", err)
 	}
 	return nil

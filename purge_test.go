@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -358,35 +359,37 @@ func TestPurgeWhoseTransactionIsElsewhere(t *testing.T) {
 	} {
 		t.Run(tt.address, func(t *testing.T) {
 			t.Parallel()
-			submit := func(status int, id string) (*webdelivery.PurgeReceipt, error) {
-				body := fmt.Sprintf(`{"code":201,"description":"d"%s,"purge_response":{"transaction_status_uri":%q}}`, id, tt.address)
-				client := answered(t, func(*http.Request) *http.Response { return response(status, []byte(body)) })
-				return client.Purge.Submit(t.Context(), purgeOf(anObject))
-			}
-			for _, status := range []int{http.StatusOK, http.StatusCreated, http.StatusSeeOther} {
-				receipt, err := submit(status, "")
-				if tt.id != 0 {
-					require.NoError(t, err)
-					assert.Equal(t, webdelivery.PurgeReceipt{Code: 201, Description: "d", TransactionID: tt.id, StatusURI: tt.address}, *receipt)
-				} else {
-					assert.Nil(t, receipt)
-					require.ErrorIs(t, err, webdelivery.ErrBadReply)
-					require.NotErrorIs(t, err, webdelivery.ErrInvalid)
-					require.ErrorContains(t, err, "no transaction id")
-					require.ErrorContains(t, err, tt.reason)
-					if tt.reason != "" {
-						assert.Equal(t, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err), status)
+			synctest.Test(t, func(t *testing.T) {
+				submit := func(status int, id string) (*webdelivery.PurgeReceipt, error) {
+					body := fmt.Sprintf(`{"code":201,"description":"d"%s,"purge_response":{"transaction_status_uri":%q}}`, id, tt.address)
+					client := answered(t, func(*http.Request) *http.Response { return response(status, []byte(body)) })
+					return client.Purge.Submit(t.Context(), purgeOf(anObject))
+				}
+				for _, status := range []int{http.StatusOK, http.StatusCreated, http.StatusSeeOther} {
+					receipt, err := submit(status, "")
+					if tt.id != 0 {
+						require.NoError(t, err)
+						assert.Equal(t, webdelivery.PurgeReceipt{Code: 201, Description: "d", TransactionID: tt.id, StatusURI: tt.address}, *receipt)
+					} else {
+						assert.Nil(t, receipt)
+						require.ErrorIs(t, err, webdelivery.ErrBadReply)
+						require.NotErrorIs(t, err, webdelivery.ErrInvalid)
+						require.ErrorContains(t, err, "no transaction id")
+						require.ErrorContains(t, err, tt.reason)
+						if tt.reason != "" {
+							assert.Equal(t, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err), status)
+						}
+					}
+					for id, want := range map[int64]string{5: "/transactions/5", 7: "/transactions/7"} {
+						if id == tt.id {
+							want = tt.address
+						}
+						receipt, err := submit(status, fmt.Sprintf(`,"transaction_id":%d`, id))
+						require.NoError(t, err)
+						assert.Equal(t, webdelivery.PurgeReceipt{Code: 201, Description: "d", TransactionID: id, StatusURI: want}, *receipt)
 					}
 				}
-				for id, want := range map[int64]string{5: "/transactions/5", 7: "/transactions/7"} {
-					if id == tt.id {
-						want = tt.address
-					}
-					receipt, err := submit(status, fmt.Sprintf(`,"transaction_id":%d`, id))
-					require.NoError(t, err)
-					assert.Equal(t, webdelivery.PurgeReceipt{Code: 201, Description: "d", TransactionID: id, StatusURI: want}, *receipt)
-				}
-			}
+			})
 		})
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -469,27 +470,29 @@ func TestNoErrorShowsAMalformedLogin(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for _, status := range []int{http.StatusOK, http.StatusCreated} {
-				for _, contentType := range []string{"application/json", "text/html", "text/plain"} {
-					s := &showcase{hidden: []string{marker}, prints: map[reflect.Type]int{}}
-					logger := slog.New(slog.NewJSONHandler(s, &slog.HandlerOptions{Level: slog.LevelDebug}))
-					transport := roundTripper(func(*http.Request) (*http.Response, error) {
-						r := response(status, []byte(body))
-						r.Header = http.Header{"Content-Type": {contentType}, "X-Session": {marker}, "Set-Cookie": {"sid=" + marker}}
-						return r, nil
-					})
-					client, err := webdelivery.NewClient("https://api.example.com", customer, webdelivery.SessionAuth(username, password),
-						webdelivery.WithHTTPClient(&http.Client{Transport: transport}), webdelivery.WithLogger(logger),
-						webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1}))
-					require.NoError(t, err)
-					for _, op := range []operation{createSession, getTask, getTask} { // the last one is within the cool-down
-						err := op.call(t.Context(), client)
-						require.Error(t, err)
-						s.show(err, client)
+			synctest.Test(t, func(t *testing.T) {
+				for _, status := range []int{http.StatusOK, http.StatusCreated} {
+					for _, contentType := range []string{"application/json", "text/html", "text/plain"} {
+						s := &showcase{hidden: []string{marker}, prints: map[reflect.Type]int{}}
+						logger := slog.New(slog.NewJSONHandler(s, &slog.HandlerOptions{Level: slog.LevelDebug}))
+						transport := roundTripper(func(*http.Request) (*http.Response, error) {
+							r := response(status, []byte(body))
+							r.Header = http.Header{"Content-Type": {contentType}, "X-Session": {marker}, "Set-Cookie": {"sid=" + marker}}
+							return r, nil
+						})
+						client, err := webdelivery.NewClient("https://api.example.com", customer, webdelivery.SessionAuth(username, password),
+							webdelivery.WithHTTPClient(&http.Client{Transport: transport}), webdelivery.WithLogger(logger),
+							webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1}))
+						require.NoError(t, err)
+						for _, op := range []operation{createSession, getTask, getTask} { // the last one is within the cool-down
+							err := op.call(t.Context(), client)
+							require.Error(t, err)
+							s.show(err, client)
+						}
+						s.check(t, fmt.Sprint(status, " ", contentType))
 					}
-					s.check(t, fmt.Sprint(status, " ", contentType))
 				}
-			}
+			})
 		})
 	}
 }

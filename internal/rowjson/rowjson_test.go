@@ -206,11 +206,10 @@ func TestErrorsOfColumnsHoldNoSecrets(t *testing.T) {
 	wrong := target.Store(row)
 	require.NotNil(t, wrong)
 	assert.Equal(t, `"the [redacted]"`, wrong.Value)
-	assert.NotContains(t, wrong.Error(), "secret")
-	assert.Equal(t, wrong.Err, errors.Unwrap(wrong))
+	assert.NotContains(t, wrong.Err.Error(), "secret")
 
 	null := one(t, `[null]`)
-	require.ErrorContains(t, target.Store(null), "null does not fit; make the field a pointer")
+	require.ErrorContains(t, target.Store(null).Err, "null does not fit; make the field a pointer")
 }
 
 // The content of a row is that of its values, however they are written; texts, numbers and null differ.

@@ -60,8 +60,8 @@ func (f Fields) within(t reflect.Type, index []int, around []reflect.Type) (fiel
 	return fields
 }
 
-// ColumnError means that a value does not fit its field, or that a column is missing. It contains no secrets.
-type ColumnError struct {
+// Misfit says that a value does not fit its field, or that a column is missing. It contains no secrets.
+type Misfit struct {
 	Column string
 	Field  string // Go name of the struct field
 	Type   string // type of that field
@@ -69,15 +69,9 @@ type ColumnError struct {
 	Err    error  // what is wrong
 }
 
-// Error returns the name of the column and what is wrong.
-func (e *ColumnError) Error() string { return fmt.Sprintf("column %q: %v", e.Column, e.Err) }
-
-// Unwrap returns Err.
-func (e *ColumnError) Unwrap() error { return e.Err }
-
 // wrong returns the error for a field.
-func (s *step) wrong(value string, err error) *ColumnError {
-	return &ColumnError{s.name, s.field.Name, s.field.Type.String(), value, err}
+func (s *step) wrong(value string, err error) *Misfit {
+	return &Misfit{s.name, s.field.Name, s.field.Type.String(), value, err}
 }
 
 // Target is a struct that rows with any columns can be written into.
@@ -122,7 +116,7 @@ func (f Fields) Target(pointer any) (*Target, error) {
 }
 
 // find resolves the columns of the steps. It returns an error if one is missing.
-func (t *Target) find(c *columns) *ColumnError {
+func (t *Target) find(c *columns) *Misfit {
 	t.columns, t.writer = nil, nil
 	for i := range t.steps {
 		s, ok := &t.steps[i], false
@@ -136,7 +130,7 @@ func (t *Target) find(c *columns) *ColumnError {
 
 // Store writes a row into the Target. It returns an error if a column is missing or a value does not fit its field.
 // From the second row of a Reader on, that Reader writes rows in advance; see [writer].
-func (t *Target) Store(row Row) *ColumnError {
+func (t *Target) Store(row Row) *Misfit {
 	switch columns := row.columns(); {
 	case t.columns != columns:
 		if missing := t.find(columns); missing != nil {
@@ -159,7 +153,7 @@ func (t *Target) Store(row Row) *ColumnError {
 const maxShown = 200
 
 // store writes the fields in left.
-func (t *Target) store(row Row, left fieldSet) *ColumnError {
+func (t *Target) store(row Row, left fieldSet) *Misfit {
 	text, marks := row.table.text, row.marks()
 	for i := range t.steps {
 		if !left.has(i) {

@@ -76,7 +76,7 @@ func FuzzWriteRow(f *testing.F) {
 			return // no field
 		}
 		valid := end > 0 && len(scan.marks)-1 == names
-		var misfit *ColumnError
+		var misfit *Misfit
 		if valid {
 			misfit = into.Store(Row{table: &table{columns: cols, text: text[:end], marks: scan.marks}})
 		}

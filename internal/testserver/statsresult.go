@@ -113,12 +113,12 @@ func (q *statsQuery) rawRows(ctx context.Context, row func([]byte) error) (total
 		buf = append(buf, ']')
 		return row(buf)
 	}
-	first := ranking[*record]{limit: q.limit, compare: q.compareEvents}
+	var all []*record
 	for e := range q.matching(ctx) {
 		total++
 		switch {
 		case !q.inOrderOfTime():
-			first.add(new(*e))
+			all = append(all, new(*e))
 		case total <= q.limit:
 			err = show(e)
 		}
@@ -126,7 +126,8 @@ func (q *statsQuery) rawRows(ctx context.Context, row func([]byte) error) (total
 			return total, err
 		}
 	}
-	for _, e := range first.all() {
+	slices.SortStableFunc(all, q.compareEvents)
+	for _, e := range all[:min(q.limit, len(all))] {
 		if err := show(e); err != nil {
 			return total, err
 		}
@@ -233,25 +234,4 @@ func (g group) appendJSON(b []byte) []byte {
 		b = v.appendJSON(b)
 	}
 	return append(b, ']')
-}
-
-// ranking keeps the first items in an order, up to a limit, without storing all items. Equal items stay in the order of
-// their addition.
-type ranking[T any] struct {
-	limit   int
-	compare func(a, b T) int
-	kept    []T
-}
-
-func (r *ranking[T]) add(item T) {
-	r.kept = append(r.kept, item)
-	if len(r.kept) > 1024 && len(r.kept)/2 > r.limit {
-		r.all()
-	}
-}
-
-func (r *ranking[T]) all() []T {
-	slices.SortStableFunc(r.kept, r.compare)
-	r.kept = r.kept[:min(r.limit, len(r.kept))]
-	return r.kept
 }

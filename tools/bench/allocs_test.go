@@ -44,13 +44,13 @@ func TestAllocations(t *testing.T) { //nolint:paralleltest // what other tests a
 			_, err := queryAll(c)
 			return err
 		})},
-		{"Tasks.Get", 33, calling(taskBody, func(c *webdelivery.Client) error {
+		{"Tasks.Get", 34, calling(taskBody, func(c *webdelivery.Client) error {
 			_, err := c.Tasks.Get(context.Background(), "task-1")
 			return err
 		})},
 		{"Submit of 1 URI", 59, submitting(1)},
 		{"Submit of 1,000 URIs", 59, submitting(1_000)},
-		{"Entries: a page of 100", 475, calling(string(entryPage(addresses(100), 0, 100, 1, 1)), func(c *webdelivery.Client) error {
+		{"Entries: a page of 100", 474, calling(string(entryPage(addresses(100), 0, 100, 1, 1)), func(c *webdelivery.Client) error {
 			_, err := c.NetworkLists.Entries(context.Background(), listID, webdelivery.EntryOptions{Count: 100})
 			return err
 		})},
