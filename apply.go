@@ -3,7 +3,6 @@ package webdelivery
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -215,7 +214,7 @@ func (a *apply) add(ctx context.Context, entries []lists.Entry) error {
 		}
 		_, held, readErr := a.snapshot(ctx, a.id)
 		if readErr != nil {
-			return errors.Join(err, readErr)
+			return join(err, readErr)
 		}
 		missing := lists.SetOf(held).Lacking(entries)
 		a.done("adding", &a.result.Added, len(entries)-len(missing), nil)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -49,15 +50,35 @@ const (
 //   - [OutcomeApplied] if err is nil, or if the service accepted the write but its response lacked expected fields
 //   - [OutcomeNotApplied] if the write was never sent or the service refused it, and for calls that only read
 //   - [OutcomeUnknown] otherwise, including errors of other packages and of a Wait, whose task or purge goes on
+//
+// Joined errors have the outcome that they agree on, and OutcomeUnknown if they disagree. Errors of other packages among
+// them do not count.
 func OutcomeOf(err error) Outcome {
 	if err == nil {
 		return OutcomeApplied
 	}
-	var known interface{ outcomeOfWrite() Outcome }
-	if errors.As(err, &known) {
-		return known.outcomeOfWrite()
+	outcome, _ := outcomeWithin(err)
+	return outcome
+}
+
+// outcomeWithin returns the outcome of err or of the errors that it wraps, and whether any of them has one.
+func outcomeWithin(err error) (outcome Outcome, found bool) {
+	switch e := err.(type) { //nolint:errorlint // it walks the tree itself, because errors.As stops at the first
+	case interface{ outcomeOfWrite() Outcome }:
+		return e.outcomeOfWrite(), true
+	case interface{ Unwrap() error }:
+		return outcomeWithin(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, member := range e.Unwrap() {
+			switch o, has := outcomeWithin(member); {
+			case found && has && o != outcome:
+				return OutcomeUnknown, true
+			case has:
+				outcome, found = o, true
+			}
+		}
 	}
-	return OutcomeUnknown
+	return outcome, found
 }
 
 // Error is a call that failed or that the service rejected. It never contains a credential: Header has no Set-Cookie,
@@ -158,8 +179,8 @@ func (e *Error) Is(target error) bool {
 func (e *Error) outcomeOfWrite() Outcome { return e.outcome }
 
 // ValidationError is a call that the SDK refused before sending anything, because an argument is invalid. It matches
-// [ErrInvalid], and its outcome is [OutcomeNotApplied]. Up to 100 of them are joined: errors.As finds the first, and
-// Unwrap() []error of the returned error finds all. If only a response shows that a call cannot go on, the call returns
+// [ErrInvalid], and its outcome is [OutcomeNotApplied]. Up to 100 of them are joined, on one line: errors.As finds the
+// first, and Unwrap() []error of the returned error finds all. If only a response shows that a call cannot go on, the call returns
 // [ErrBadReply] instead, or a [*PlanError] for a plan.
 type ValidationError struct {
 	Field  string // path of the field in the service's own names, for example uris[3].cache_key_modifier_regex
@@ -194,8 +215,35 @@ const prefix = "webdelivery: "
 // within returns the text of an error for use within the text of another one, which already has the prefix.
 func within(text string) string {
 	text = strings.TrimPrefix(text, prefix)
-	return strings.NewReplacer(": "+prefix, ": ", "\n"+prefix, "\n", "("+prefix, "(", ", "+prefix, ", ").Replace(text)
+	return strings.NewReplacer(": "+prefix, ": ", "; "+prefix, "; ", "("+prefix, "(", ", "+prefix, ", ").Replace(text)
 }
+
+// joinedErrors are several errors on one line, because errors become log lines.
+type joinedErrors struct{ all []error }
+
+// join ignores nil. It returns nil for no error, a single error as it is, and otherwise a [joinedErrors].
+func join(errs ...error) error {
+	switch errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil }); len(errs) {
+	case 0:
+		return nil
+	case 1:
+		return errs[0]
+	default:
+		return &joinedErrors{errs}
+	}
+}
+
+func (e *joinedErrors) Error() string {
+	texts := make([]string, len(e.all))
+	for i, err := range e.all {
+		if texts[i] = err.Error(); i > 0 {
+			texts[i] = within(texts[i])
+		}
+	}
+	return strings.Join(texts, "; ")
+}
+
+func (e *joinedErrors) Unwrap() []error { return e.all }
 
 // changeError is the error of a change in several parts, with the outcome of the whole change.
 type changeError struct {
@@ -249,16 +297,12 @@ func (p *problems) addBelow0(field string, limit int64) {
 
 func (p *problems) err() error {
 	switch {
-	case len(p.found) == 0:
-		return nil
-	case len(p.found) == 1:
-		return p.found[0]
 	case p.unchecked > 0:
-		return errors.Join(append(p.found, fmt.Errorf("the %d values after these were not checked", p.unchecked))...)
+		return join(append(p.found, fmt.Errorf("the %d values after these were not checked", p.unchecked))...)
 	case p.more > 0:
-		return errors.Join(append(p.found, fmt.Errorf("and %d more problems", p.more))...)
+		return join(append(p.found, fmt.Errorf("and %d more problems", p.more))...)
 	default:
-		return errors.Join(p.found...)
+		return join(p.found...)
 	}
 }
 

@@ -2,6 +2,7 @@ package webdelivery_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -39,6 +40,45 @@ func TestOutcomeOfOtherErrors(t *testing.T) {
 	assert.Equal(t, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(wrapped))
 	assert.Equal(t, "unknown not applied applied",
 		fmt.Sprint(webdelivery.OutcomeUnknown, " ", webdelivery.OutcomeNotApplied, " ", webdelivery.OutcomeApplied))
+}
+
+// The outcome of joined errors does not depend on their order.
+func TestOutcomeOfJoinedErrors(t *testing.T) {
+	t.Parallel()
+	foreign, refused := errors.New("disk full"), &webdelivery.ValidationError{Field: "uris", Reason: "is empty"}
+	failed := &webdelivery.TaskError{Task: &webdelivery.Task{}}
+	purged := &webdelivery.QueueError{Outcome: webdelivery.OutcomeApplied}
+	for name, tt := range map[string]struct {
+		members []error
+		want    webdelivery.Outcome
+	}{
+		"none has one":                     {[]error{foreign, context.Canceled}, webdelivery.OutcomeUnknown},
+		"others do not count":              {[]error{foreign, refused}, webdelivery.OutcomeNotApplied},
+		"they agree":                       {[]error{refused, foreign, &webdelivery.IncompleteError{}}, webdelivery.OutcomeNotApplied},
+		"they disagree":                    {[]error{purged, refused}, webdelivery.OutcomeUnknown},
+		"one is unknown":                   {[]error{failed, refused}, webdelivery.OutcomeUnknown},
+		"joined and wrapped":               {[]error{fmt.Errorf("a: %w", errors.Join(foreign, purged)), foreign}, webdelivery.OutcomeApplied},
+		"disagreement within, and another": {[]error{errors.Join(purged, refused), refused}, webdelivery.OutcomeUnknown},
+		"an outcome of its own decides":    {[]error{purged, &webdelivery.QueueError{Outcome: webdelivery.OutcomeApplied, Failures: []webdelivery.URIFailure{{Err: refused}}}}, webdelivery.OutcomeApplied},
+	} {
+		assert.Equal(t, tt.want, webdelivery.OutcomeOf(errors.Join(tt.members...)), name)
+		slices.Reverse(tt.members)
+		assert.Equal(t, tt.want, webdelivery.OutcomeOf(errors.Join(tt.members...)), name)
+	}
+}
+
+// Several invalid values are one error on one line, so that a log line stays a line.
+func TestJoinedErrorsAreOneLine(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		_, err := f.client.Tasks.List(f.Context(), webdelivery.TaskListOptions{Page: -1, Count: -2})
+		require.EqualError(t, err, "webdelivery: invalid page: -1 is below 0; use 0 for the default; invalid count: -2 is below 0; use 0 for the default")
+		require.ErrorIs(f, err, webdelivery.ErrInvalid)
+		all, joined := err.(interface{ Unwrap() []error }) //nolint:errorlint // as ValidationError documents it
+		require.True(f, joined)
+		assert.Len(f, all.Unwrap(), 2)
+		assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(fmt.Errorf("deploy: %w", err)))
+	})
 }
 
 // Each sentinel matches its own status and no other.

@@ -2,7 +2,6 @@ package webdelivery
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -144,7 +143,7 @@ func adaptLimiter(limiter Limiter) *transport.Limiter {
 // deadline, rate.Limiter returns an error at once that says so only in its text.
 func permitError(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() == nil && strings.Contains(err.Error(), "exceed context deadline") {
-		return fmt.Errorf("no purge permit before the deadline: %w", errors.Join(err, context.DeadlineExceeded))
+		return fmt.Errorf("no purge permit before the deadline: %w", join(err, context.DeadlineExceeded))
 	}
 	return err
 }

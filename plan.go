@@ -154,8 +154,8 @@ func (p *Plan) String() string {
 // Plan returns a [*ValidationError] and sends nothing if options are invalid, if no list can hold the entries together,
 // or if there are more than 50,000. It returns a [*PlanError] if the entries do not fit the type of the list, if the
 // list would hold more than 50,000, or if a guard of [PlanOptions] does not allow the plan. The Field of these errors
-// is an option, "desired", or the place of an entry, such as "desired[3]". Up to 100 errors are joined ([errors.Join]).
-// With any error the returned plan is nil; a PlanError holds the refused plan.
+// is an option, "desired", or the place of an entry, such as "desired[3]". Up to 100 errors are joined. With
+// any error the returned plan is nil; a PlanError holds the refused plan.
 //
 // A text that is not an address, a range or an ISO country code, such as XK, is accepted only if the list already holds
 // it.

@@ -14,8 +14,8 @@ import (
 // PlanOptions are the options of a plan. The zero value is a safe default. MaxRemove, MaxAdd, WidestIPv4, WidestIPv6
 // and Never are guards: if a plan exceeds one of them, Plan returns a [*PlanError] that holds the plan. Its Field is
 // the name of the option, and its Reason says which value allows the plan. If a plan exceeds several guards, or several
-// entries exceed one, up to 100 errors are joined ([errors.Join]). To allow every plan, set MaxRemove to [RemoveAll],
-// and WidestIPv4 and WidestIPv6 to -1.
+// entries exceed one, up to 100 errors are joined. To allow every plan, set MaxRemove to [RemoveAll], and WidestIPv4 and
+// WidestIPv6 to -1.
 type PlanOptions struct {
 	// MaxRemove limits how many entries of the list the plan may remove, so that an empty feed cannot open a
 	// firewall. The zero value is RemoveDefault: 20 % of the entries, or a few of a small list.

@@ -112,7 +112,7 @@ func TestGuardsOfAdditions(t *testing.T) {
 			[]string{"0.0.0.0/1", "203.0.113.1"},
 			options{MaxAdd: 1},
 			"MaxAdd",
-			[]string{"2 entries would be added, for example ", "\nwebdelivery: plan refused: WidestIPv4: 0.0.0.0/1 (desired[2])"},
+			[]string{"2 entries would be added, for example ", "; plan refused: WidestIPv4: 0.0.0.0/1 (desired[2])"},
 		},
 	}
 	for _, tt := range tests {

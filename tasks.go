@@ -188,6 +188,8 @@ func (e *TaskError) Error() string {
 	return joinNonEmpty(": ", "webdelivery: task "+redact.Line(task.ID)+" failed", redact.Line(text))
 }
 
+func (e *TaskError) outcomeOfWrite() Outcome { return OutcomeUnknown }
+
 // failed returns the error of a task that failed. An error holds no credential, so the texts of the service are
 // redacted.
 func (s *TasksService) failed(t *Task) *TaskError {

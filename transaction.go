@@ -30,13 +30,13 @@ type Transaction struct {
 	open bool // the status is not PENDING, but end_ts is negative
 }
 
-// Pending reports whether the purge is in progress: its status is PENDING in any letter case, or the service sent the
-// placeholder of a pending end_ts and the transaction has not failed. (Open point 9.)
+// Pending reports whether the purge is in progress: the transaction has not failed, and its status is PENDING in any
+// letter case, or the service sent the placeholder of a pending end_ts. (Open point 9.)
 func (t *Transaction) Pending() bool {
-	return strings.EqualFold(t.Status, "PENDING") || t.open && !t.endedBadly()
+	return !t.endedBadly() && (t.open || strings.EqualFold(t.Status, "PENDING"))
 }
 
-// endedBadly reports whether a transaction whose status is not PENDING has failed (open point 9).
+// endedBadly reports whether the transaction has failed (open point 9).
 func (t *Transaction) endedBadly() bool {
 	if t.Code >= http.StatusBadRequest {
 		return true
@@ -175,3 +175,5 @@ func (e *TransactionError) Error() string {
 	return joinNonEmpty(": ", fmt.Sprintf("webdelivery: transaction %d ended as %s (code %d)", t.TransactionID,
 		redact.Line(cmp.Or(t.Status, "unknown")), t.Code), redact.Line(text))
 }
+
+func (e *TransactionError) outcomeOfWrite() Outcome { return OutcomeUnknown }

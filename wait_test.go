@@ -258,7 +258,7 @@ func TestTransactionEndsByItsWord(t *testing.T) {
 		{"COMPLETE", 400}: false, {"DONE", 404}: false, {"Success", 500}: false,
 		{"FAILED", 0}: false, {"failed", 0}: false, {"Partial_Failure", 0}: false, {"ERROR", 0}: false, {"completed with errors", 0}: false,
 		{"ABORTED", 0}: false, {"Abort", 0}: false, {"CANCELLED", 0}: false, {"canceled", 0}: false,
-		{"REJECTED", 0}: false, {"Rejected", 0}: false, {"FAILED", 503}: false,
+		{"REJECTED", 0}: false, {"Rejected", 0}: false, {"FAILED", 503}: false, {"PENDING", 500}: false, {"pending", 400}: false,
 	}
 	for tt, well := range tests {
 		t.Run(fmt.Sprint(tt), func(t *testing.T) {

@@ -90,7 +90,7 @@ type call struct {
 // client needs a limiter that the fleet shares; see package redislimit. The caller keeps ownership of rdb and client,
 // and closes rdb after the queue. If an argument is invalid, New returns a [*webdelivery.ValidationError].
 func New(rdb redis.UniversalClient, client *webdelivery.Client, options Options) (*Queue, error) {
-	var bad []error
+	var bad []any
 	refuse := func(wrong bool, field, reason string) {
 		if wrong {
 			bad = append(bad, &webdelivery.ValidationError{Field: field, Reason: reason})
@@ -106,8 +106,8 @@ func New(rdb redis.UniversalClient, client *webdelivery.Client, options Options)
 		"create it with webdelivery.WithPurgeLimiter and a limiter of package redislimit")
 	refuse(o.Lease < time.Second || o.Lease > time.Hour, "Options.Lease", o.Lease.String()+" is not between 1s and 1h")
 	refuse(o.Keep < time.Minute || o.Keep > longest, "Options.Keep", o.Keep.String()+" is not between 1m and 30 days")
-	if err := errors.Join(bad...); err != nil {
-		return nil, err
+	if len(bad) > 0 {
+		return nil, fmt.Errorf(strings.Repeat("; %w", len(bad))[2:], bad...) // on one line, unlike errors.Join
 	}
 	o.Keep = max(o.Keep, 6*o.Lease)
 	local, err := client.Purge.NewQueue(webdelivery.QueueOptions{

@@ -438,6 +438,12 @@ func TestInvalidArguments(t *testing.T) {
 		require.ErrorAs(t, err, &invalid)
 		assert.Equal(t, tt.field, invalid.Field)
 	}
+	_, err = redisqueue.New(nil, nil, redisqueue.Options{Keep: time.Second})
+	require.ErrorIs(t, err, webdelivery.ErrInvalid)
+	assert.NotContains(t, err.Error(), "\n", "a log line stays a line")
+	for _, field := range []string{"invalid rdb", "invalid client", "invalid Options.Keep"} {
+		assert.ErrorContains(t, err, field)
+	}
 	q, err := redisqueue.New(rdb, client, redisqueue.Options{})
 	require.NoError(t, err)
 	_, err = q.Purge(t.Context())
