@@ -5,31 +5,32 @@ import "strings"
 // countries holds the 249 officially assigned codes of ISO 3166-1 alpha-2: for each first letter, its second letters.
 // Codes that are only reserved (EU, UK), left to users (XK) or withdrawn (AN, CS, SU, YU) are not among them.
 var countries = [...]string{
-	'A' - 'A': "DEFGILMOQRSTUWXZ",
-	'B' - 'A': "ABDEFGHIJLMNOQRSTVWYZ",
-	'C' - 'A': "ACDFGHIKLMNORUVWXYZ",
-	'D' - 'A': "EJKMOZ",
-	'E' - 'A': "CEGHRST",
-	'F' - 'A': "IJKMOR",
-	'G' - 'A': "ABDEFGHILMNPQRSTUWY",
-	'H' - 'A': "KMNRTU",
-	'I' - 'A': "DELMNOQRST",
-	'J' - 'A': "EMOP",
-	'K' - 'A': "EGHIMNPRWYZ",
-	'L' - 'A': "ABCIKRSTUVY",
-	'M' - 'A': "ACDEFGHKLMNOPQRSTUVWXYZ",
-	'N' - 'A': "ACEFGILOPRUZ",
-	'O' - 'A': "M",
-	'P' - 'A': "AEFGHKLMNRSTWY",
-	'Q' - 'A': "A",
-	'R' - 'A': "EOSUW",
-	'S' - 'A': "ABCDEGHIJKLMNORSTVXYZ",
-	'T' - 'A': "CDFGHJKLMNORTVWZ",
-	'U' - 'A': "AGMSYZ",
-	'V' - 'A': "ACEGINU",
-	'W' - 'A': "FS",
-	'Y' - 'A': "ET",
-	'Z' - 'A': "AMW",
+	"DEFGILMOQRSTUWXZ",        // A
+	"ABDEFGHIJLMNOQRSTVWYZ",   // B
+	"ACDFGHIKLMNORUVWXYZ",     // C
+	"EJKMOZ",                  // D
+	"CEGHRST",                 // E
+	"IJKMOR",                  // F
+	"ABDEFGHILMNPQRSTUWY",     // G
+	"KMNRTU",                  // H
+	"DELMNOQRST",              // I
+	"EMOP",                    // J
+	"EGHIMNPRWYZ",             // K
+	"ABCIKRSTUVY",             // L
+	"ACDEFGHKLMNOPQRSTUVWXYZ", // M
+	"ACEFGILOPRUZ",            // N
+	"M",                       // O
+	"AEFGHKLMNRSTWY",          // P
+	"A",                       // Q
+	"EOSUW",                   // R
+	"ABCDEGHIJKLMNORSTVXYZ",   // S
+	"CDFGHJKLMNORTVWZ",        // T
+	"AGMSYZ",                  // U
+	"ACEGINU",                 // V
+	"FS",                      // W
+	"",                        // X
+	"ET",                      // Y
+	"AMW",                     // Z
 }
 
 // isCountry reports whether an upper-case code is assigned in ISO 3166-1 alpha-2.
