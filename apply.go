@@ -13,11 +13,11 @@ import (
 
 // ApplyOptions are the options of Apply. With the zero value, Apply does not wait for tasks.
 type ApplyOptions struct {
-	// Wait waits for the tasks named in the responses, as [TasksService.WaitAll] does; the first task to fail ends Apply.
-	// An entry that an addition covers is removed only after the task of that addition has ended. If the list is full,
-	// entries are added only after the tasks of the removals that make room. Without Wait, or if a response names no task,
-	// a change counts as in effect once its call is accepted, see [NetworkListsService.Apply]. Wait does not cover the
-	// tasks of an earlier Apply.
+	// Wait waits for the tasks named in the responses, as [TasksService.WaitAll] does, but in the order of the changes; the
+	// first task that is found to have failed ends Apply. An entry that an addition covers is removed only after the task of
+	// that addition has ended. If the list is full, entries are added only after the tasks of the removals that make room.
+	// Without Wait, or if a response names no task, a change counts as in effect once its call is accepted, see
+	// [NetworkListsService.Apply]. Wait does not cover the tasks of an earlier Apply.
 	Wait bool
 	// Concurrency is how many removals run at once. 0 means 4; a negative value is invalid.
 	Concurrency int
@@ -176,11 +176,11 @@ func (a *apply) settle(ctx context.Context) error {
 		return nil
 	}
 	w, began := *a.wait, time.Now()
-	w.report = func(Progress) {}
+	w.report, w.known, w.forwards = func(Progress) {}, true, true
 	if w.timeout > 0 {
 		w.timeout = max(1, w.timeout-a.waited)
 	}
-	_, err := a.tasks.waitAll(ctx, a.pending, &w, w.loop(true), true)
+	_, err := a.tasks.waitAll(ctx, a.pending, &w)
 	a.waited += time.Since(began)
 	a.pending = nil
 	return err

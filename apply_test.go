@@ -306,6 +306,24 @@ func TestApplyWaitsNoLonger(t *testing.T) {
 	})
 }
 
+// Apply learns soon of the first change whose task failed, although the tasks of later changes go on for long.
+func TestApplyEndsWithTheFirstFailure(t *testing.T) {
+	t.Parallel()
+	s := setup{server: testserver.Config{DeployDuration: time.Hour}}
+	withList(t, s, addresses(50), func(f *fixture) {
+		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, nil, anything)
+		require.NoError(f, err)
+		f.fail(testserver.Fault{Path: "/tasks/task-1", Skip: 3, Status: 200, Body: `{"id":"task-1","error_info":{"message":"no route"}}`})
+		began := time.Now()
+		_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true, Concurrency: 1}, webdelivery.PollEvery(time.Second))
+		var failed *webdelivery.TaskError
+		require.ErrorAs(f, err, &failed)
+		assert.Equal(f, "task-1", failed.Task.ID)
+		assert.Equal(f, 3*time.Second, time.Since(began))
+		assert.Equal(f, 4, f.srv.Count("", "/tasks/*"))
+	})
+}
+
 // The response to an addition is lost, and the list cannot be read to find out whether it was applied. Apply returns
 // both errors, counts nothing as added, and removes nothing.
 func TestAnAdditionThatCannotBeSettled(t *testing.T) {

@@ -16,7 +16,6 @@ import (
 
 	"github.com/webdelivery/webdelivery-go/internal/resume"
 	"github.com/webdelivery/webdelivery-go/internal/transport"
-	"github.com/webdelivery/webdelivery-go/internal/waiting"
 )
 
 // Export reads every raw event of a time range exactly once, even if responses break. Create it with
@@ -280,7 +279,7 @@ func (r *exportRun) Read(from time.Time, limit int64, replay *resume.Replay) (to
 func (r *exportRun) Limit(total int64) int64 { return r.family.rules.withHeadroom(total) }
 
 func (r *exportRun) Stopped() bool               { return r.stopped }
-func (r *exportRun) Sleep(d time.Duration) error { return waiting.Sleep(r.ctx, d) }
+func (r *exportRun) Sleep(d time.Duration) error { return sleep(r.ctx, d) }
 
 // KeptFrom adds an hour, because the clocks of the service and of this machine may differ.
 func (r *exportRun) KeptFrom() time.Time { return EventsRetention(time.Now().Add(time.Hour)) }

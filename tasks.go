@@ -3,6 +3,8 @@ package webdelivery
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"iter"
 	"time"
 
@@ -122,8 +124,8 @@ func (s *TasksService) listCall(options TaskListOptions) call {
 //
 // A transient failure does not end Wait: no connection, no response in time, 408, 429 or 5xx. Nor does a response that
 // is not a task ([ErrBadReply]), such as a maintenance page. Wait polls again after the usual interval, or the longer
-// one that Retry-After asks for, and [OnProgress] gets the error. Without a deadline and without [WaitTimeout], Wait
-// polls for as long as the task runs and can be read.
+// one that Retry-After asks for, but at the latest when [WaitMaxOutage] is over, and [OnProgress] gets the error. Without
+// a deadline and without [WaitTimeout], Wait polls for as long as the task runs and can be read.
 //
 // These errors end Wait:
 //   - any other 4xx, such as [ErrNotFound] for a task that does not exist
@@ -141,33 +143,86 @@ func (s *TasksService) Wait(ctx context.Context, id string, options ...WaitOptio
 	if cl.invalid != nil {
 		return nil, cl.invalid
 	}
+	w, err := newWaiter(options)
+	if err != nil {
+		return nil, err
+	}
 	var task *Task
-	err := poll(ctx, "task", id, false, options, func(ctx context.Context) (Progress, error) {
-		read, err := fetch[Task](ctx, s.conn, cl)
+	if err := w.wait(ctx, s.polled(cl, &task)); err != nil {
+		return nil, err
+	}
+	return task, nil
+}
+
+// WaitAll waits until all tasks have ended, and returns them in the order of the ids. An id that is given twice is
+// polled once. Without ids, WaitAll returns at once and sends nothing. If an id is empty, it returns a
+// [*ValidationError] and sends nothing.
+//
+// WaitAll waits for all tasks, even if some fail, and then returns the tasks together with the joined errors: a
+// [*TaskError] for each task that ended with an error condition, and the error of the call, such as [ErrNotFound], for
+// each task that cannot be read. [TasksService.Wait] says which failures are only transient. Failed authentication ends
+// the whole wait. [WaitTimeout] and [WaitMaxOutage] apply to the whole wait, too. If they or the context end it, the
+// error says how many tasks are pending, as far as WaitAll knows, and names some.
+//
+// If there is an error, each returned task is the last state that was read, or nil if it was never read.
+//
+// WaitAll polls one pending task at a time, at the intervals of a Wait, beginning with the last. When that task has
+// ended, it reads the others, 4 at a time, until it finds one that is still pending. It thus sends one request for each
+// task, and few more. (Service document, [section 2.1].)
+//
+// [section 2.1]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#21-task
+func (s *TasksService) WaitAll(ctx context.Context, ids []string, options ...WaitOption) ([]*Task, error) {
+	w, err := newWaiter(options)
+	if err != nil {
+		return nil, err
+	}
+	return s.waitAll(ctx, ids, w)
+}
+
+func (s *TasksService) waitAll(ctx context.Context, ids []string, w *waiter) ([]*Task, error) {
+	var bad problems
+	var items []*item
+	tasks, first := make([]*Task, len(ids)), map[string]int{}
+	for n, id := range ids {
+		if _, twice := first[id]; twice {
+			continue
+		}
+		cl := s.taskCall(id)
+		if wrong, ok := errors.AsType[*ValidationError](cl.invalid); ok {
+			bad.add(fmt.Sprintf("ids[%d]", n), "%s", wrong.Reason)
+		}
+		first[id], items = n, append(items, s.polled(cl, &tasks[n]))
+	}
+	if err := bad.err(); err != nil {
+		return nil, err
+	}
+	err := w.wait(ctx, items...)
+	for n, id := range ids {
+		tasks[n] = tasks[first[id]]
+	}
+	return tasks, err
+}
+
+// polled returns a task as the item of a wait. Each good poll sets last.
+func (s *TasksService) polled(cl call, last **Task) *item {
+	it := &item{Progress: Progress{Kind: "task", ID: cl.id}}
+	it.read = func(ctx context.Context) (Progress, error) {
+		t, err := fetch[Task](ctx, s.conn, cl)
 		if err != nil {
 			return Progress{}, err
 		}
-		task = read
-		return s.progress(task), nil
-	})
-	switch {
-	case err != nil:
-		return nil, err
-	case task.ErrorInfo != nil:
-		return nil, s.failed(task)
-	default:
-		return task, nil
+		*last = t
+		if t.ErrorInfo != nil {
+			it.err = s.failed(t)
+		}
+		return Progress{Status: s.conn.secrets.Text(t.Status), Percent: t.Progress, Complete: t.ended()}, nil
 	}
+	return it
 }
 
 // taskCall describes the call that reads a task by its id.
 func (s *TasksService) taskCall(id string) call {
 	return objectCall(s.conn.dialect.TasksPrefix+"/tasks/{task_id}", "", id)
-}
-
-// progress returns what a poll has shown of a task.
-func (s *TasksService) progress(t *Task) Progress {
-	return Progress{Status: s.conn.secrets.Text(t.Status), Percent: t.Progress, Complete: t.ended()}
 }
 
 // TaskError means that a task ended with an error condition, although all calls succeeded. The task may have made part

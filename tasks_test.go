@@ -1,9 +1,12 @@
 package webdelivery_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -219,4 +222,240 @@ func TestTaskPathsFollowTheDialect(t *testing.T) {
 			})
 		})
 	}
+}
+
+// addTasks adds so many tasks, which end one after the other, a second apart.
+func (f *fixture) addTasks(n int) (ids []string) {
+	for i := range n {
+		id := fmt.Sprintf("t%03d", i)
+		f.srv.AddTask(testserver.TaskSpec{ID: id, Duration: time.Duration(i+1) * time.Second})
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+func idsOfTasks(tasks []*webdelivery.Task) (ids []string) {
+	for _, task := range tasks {
+		if task == nil {
+			ids = append(ids, "")
+		} else {
+			ids = append(ids, task.ID)
+		}
+	}
+	return ids
+}
+
+// WaitAll returns the tasks in the order of the ids. It sends one request for each task, and few more, wherever the last
+// task to end is.
+func TestWaitAllTakesFewRequests(t *testing.T) {
+	t.Parallel()
+	sameTime := func(n int, d time.Duration) []time.Duration { return slices.Repeat([]time.Duration{d}, n) }
+	staggered := make([]time.Duration, 300)
+	for i := range staggered {
+		staggered[i] = time.Duration(i+1) * time.Second
+	}
+	reversed := slices.Clone(staggered)
+	slices.Reverse(reversed)
+	mixed := slices.Clone(staggered) // neighbours end at different times
+	for i := range mixed {
+		mixed[i] = staggered[i*7%300]
+	}
+	for name, tt := range map[string]struct {
+		tasks []time.Duration
+		most  int // requests
+	}{
+		"no task":                {nil, 0},
+		"1 task of a minute":     {sameTime(1, time.Minute), 25},
+		"3 tasks of a minute":    {sameTime(3, time.Minute), 27},
+		"1000 that have ended":   {sameTime(1000, 0), 1000},
+		"1000 tasks of a minute": {sameTime(1000, time.Minute), 1100},
+		"1000 of 5 minutes":      {sameTime(1000, 5*time.Minute), 1150},
+		"a second apart":         {staggered, 300 + 100},
+		"a second apart, back":   {reversed, 300 + 250},
+		"a second apart, mixed":  {mixed, 300 + 250},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{}, func(f *fixture) {
+				var ids []string
+				var last time.Duration
+				for i, d := range tt.tasks {
+					ids, last = append(ids, f.srv.AddTask(testserver.TaskSpec{ID: fmt.Sprint("t", i), Duration: d})), max(last, d)
+				}
+				began := time.Now()
+				tasks, err := f.client.Tasks.WaitAll(f.Context(), ids)
+				require.NoError(f, err)
+				took, requests := time.Since(began), len(f.srv.Requests())
+				f.Logf("%d requests in %v", requests, took.Round(time.Millisecond))
+				assert.Equal(f, ids, idsOfTasks(tasks))
+				for _, task := range tasks {
+					assert.True(f, task.Complete)
+				}
+				assert.LessOrEqual(f, requests, tt.most)
+				assert.LessOrEqual(f, took, last+6*time.Second, "one interval after the last task")
+			})
+		})
+	}
+}
+
+// WaitAll polls an id that comes twice once. An id in another letter case may be another task.
+func TestWaitAllReadsAnIDOnce(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		f.srv.AddTask(testserver.TaskSpec{ID: "a", Duration: 2 * time.Second})
+		f.srv.AddTask(testserver.TaskSpec{ID: "A", Duration: 4 * time.Second})
+		tasks, err := f.client.Tasks.WaitAll(f.Context(), []string{"a", "A", "a"}, webdelivery.PollEvery(time.Second))
+		require.NoError(f, err)
+		assert.Equal(f, []string{"a", "A", "a"}, idsOfTasks(tasks))
+		assert.Equal(f, 6, len(f.srv.Requests()), "5 polls, at once and until 4 s, and the other task that has ended")
+	})
+}
+
+// If a task failed or cannot be read, WaitAll still waits for the others.
+func TestWaitAllJoinsWhatFailed(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		failure := &testserver.TaskError{Message: "no route", Incomplete: true}
+		f.srv.AddTask(testserver.TaskSpec{ID: "fails", Duration: time.Second, Error: failure})
+		f.srv.AddTask(testserver.TaskSpec{ID: "fails-too", Duration: 3 * time.Second, Error: failure})
+		f.srv.AddTask(testserver.TaskSpec{ID: "slow", Duration: time.Minute})
+		f.srv.AddTask(testserver.TaskSpec{ID: "mine", Duration: time.Minute})
+		f.fail(testserver.Fault{Path: "/tasks/mine", Skip: 1, Status: 403})
+		tasks, err := f.client.Tasks.WaitAll(f.Context(), []string{"fails", "gone", "slow", "mine", "fails-too"}, webdelivery.PollEvery(time.Second))
+		assert.Equal(f, []string{"fails", "", "slow", "mine", "fails-too"}, idsOfTasks(tasks))
+		assert.True(f, tasks[2].Complete)
+		assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
+		require.ErrorIs(f, err, webdelivery.ErrNotFound)
+		require.ErrorIs(f, err, webdelivery.ErrForbidden)
+		var failed *webdelivery.TaskError
+		require.ErrorAs(f, err, &failed)
+		assert.Same(f, tasks[0], failed.Task)
+		for _, text := range []string{"task fails failed", "waiting for task gone", "waiting for task mine", "task fails-too failed"} {
+			assert.ErrorContains(f, err, text)
+		}
+		assert.NotContains(f, err.Error(), "pending")
+		assert.Equal(f, 1, f.srv.Count("", "/tasks/gone"))
+	})
+}
+
+// If the context, the timeout or an outage ends WaitAll, the error contains the number of pending tasks and the errors of
+// the last polls. The timeout and the outage are those of the whole wait.
+func TestWaitAllThatEndsEarly(t *testing.T) {
+	t.Parallel()
+	const patience = 7500 * time.Millisecond
+	for name, tt := range map[string]struct {
+		down    bool // from 2.5 s on
+		cancel  bool
+		options []webdelivery.WaitOption
+		is      error
+		took    time.Duration
+		says    []string
+	}{
+		"WaitTimeout": {
+			false, false,
+			[]webdelivery.WaitOption{webdelivery.WaitTimeout(patience)},
+			context.DeadlineExceeded, patience,
+			[]string{"waiting for 20 tasks, still pending (20: t000, t001, t002, t003, t004 and 15 more; 8 polls): context deadline exceeded"},
+		},
+		"canceled, in an outage": {
+			true, true, nil, context.Canceled, patience,
+			[]string{"(20: t000, t001, t002, t003, t004 and 15 more; 8 polls): context canceled; the last 5 polls failed: GET"},
+		},
+		"WaitMaxOutage": {
+			true, false,
+			[]webdelivery.WaitOption{webdelivery.WaitMaxOutage(4 * time.Second)},
+			webdelivery.ErrServer, 6 * time.Second,
+			[]string{"(20: ", "; 7 polls): nothing could be read for 4s; the last 4 polls failed: GET"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := setup{options: []webdelivery.Option{webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1})}}
+			inFakeTime(t, s, func(f *fixture) {
+				var ids []string
+				for i := range 20 {
+					ids = append(ids, f.srv.AddTask(testserver.TaskSpec{ID: fmt.Sprintf("t%03d", i), Duration: time.Minute}))
+				}
+				if tt.down {
+					time.AfterFunc(2500*time.Millisecond, func() { f.fail(testserver.Fault{Status: 503}) })
+				}
+				ctx, cancel := context.WithCancel(f.Context())
+				defer cancel()
+				if tt.cancel {
+					time.AfterFunc(patience, cancel)
+				}
+				began := time.Now()
+				tasks, err := f.client.Tasks.WaitAll(ctx, ids, append(tt.options, webdelivery.PollEvery(time.Second))...)
+				assert.Equal(f, tt.took, time.Since(began))
+				require.ErrorIs(f, err, tt.is)
+				assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
+				assert.Equal(f, "t019", tasks[19].ID, "a task that was read")
+				assert.Equal(f, tt.down, errors.Is(err, webdelivery.ErrServer))
+				for _, text := range tt.says {
+					assert.ErrorContains(f, err, text)
+				}
+			})
+		})
+	}
+}
+
+// OnProgress gets each task that was polled, in the goroutine that waits.
+func TestWaitAllReportsEachTask(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		ids := f.addTasks(3)
+		f.fail(testserver.Fault{Path: "/tasks/t001", Skip: 0, Count: 4, Status: 500})
+		var seen []string
+		_, err := f.client.Tasks.WaitAll(f.Context(), ids, webdelivery.PollEvery(5*time.Second), webdelivery.OnProgress(func(p webdelivery.Progress) {
+			assert.Equal(f, "task", p.Kind)
+			assert.Equal(f, p.Err != nil, errors.Is(p.Err, webdelivery.ErrServer))
+			seen = append(seen, fmt.Sprintf("%d %s %s %t %t", p.Polls, p.ID, p.Status, p.Complete, p.Err != nil))
+		}))
+		require.NoError(f, err)
+		assert.Equal(f, []string{
+			"1 t002 IN_PROGRESS false false", "2 t001  false true",
+			"3 t000 COMPLETE true false", "4 t002 COMPLETE true false", "5 t001 COMPLETE true false",
+		}, seen)
+	})
+}
+
+// A task that never ends or can never be read hides no other task. While the service is down, WaitAll does not send requests for
+// each task.
+func TestWaitAllWithATaskThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		f.srv.AddTask(testserver.TaskSpec{ID: "endless", Duration: 1000 * time.Hour})
+		ids := append(f.addTasks(30), "endless", "broken", "gone")
+		f.fail(testserver.Fault{Path: "/tasks/broken", Status: 500})
+		began := time.Now()
+		tasks, err := f.client.Tasks.WaitAll(f.Context(), ids, webdelivery.WaitTimeout(20*time.Minute))
+		assert.Equal(f, 20*time.Minute, time.Since(began))
+		require.ErrorIs(f, err, context.DeadlineExceeded)
+		require.ErrorIs(f, err, webdelivery.ErrNotFound)
+		assert.ErrorContains(f, err, "waiting for 33 tasks, still pending (2: endless, broken; ")
+		assert.ErrorContains(f, err, "; waiting for task gone: GET")
+		assert.NotContains(f, err.Error(), "\n")
+		assert.False(f, tasks[30].Complete)
+		assert.Equal(f, []*webdelivery.Task{nil, nil}, tasks[31:])
+		for _, task := range tasks[:30] {
+			assert.True(f, task.Complete)
+		}
+	})
+	inFakeTime(t, setup{}, func(f *fixture) { // what is left is down
+		ids := append(f.addTasks(30), "broken")
+		f.fail(testserver.Fault{Path: "/tasks/broken", Status: 500})
+		began := time.Now()
+		tasks, err := f.client.Tasks.WaitAll(f.Context(), ids)
+		require.ErrorIs(f, err, webdelivery.ErrServer)
+		assert.ErrorContains(f, err, "still pending (1: broken; ")
+		assert.InDelta(f, 10*time.Minute+30*time.Second, time.Since(began), float64(time.Minute))
+		assert.True(f, tasks[29].Complete)
+	})
+	inFakeTime(t, setup{}, func(f *fixture) {
+		ids := f.addTasks(500)
+		f.fail(testserver.Fault{Status: 503})
+		_, err := f.client.Tasks.WaitAll(f.Context(), ids, webdelivery.PollEvery(time.Minute), webdelivery.WaitTimeout(10*time.Minute))
+		require.ErrorIs(f, err, webdelivery.ErrServer)
+		assert.LessOrEqual(f, len(f.srv.Requests()), 11*4, "11 polls of 4 attempts each")
+	})
 }

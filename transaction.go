@@ -147,14 +147,19 @@ func (s *PurgeService) wait(ctx context.Context, id int64, known bool, read func
 		return nil, cl.invalid
 	}
 	tx := &Transaction{TransactionID: id}
-	err := poll(ctx, "transaction", cl.id, known, options, func(ctx context.Context) (Progress, error) {
+	w, err := newWaiter(options)
+	if err != nil {
+		return tx, err
+	}
+	w.known = known
+	err = w.wait(ctx, &item{Progress: Progress{Kind: "transaction", ID: cl.id}, read: func(ctx context.Context) (Progress, error) {
 		now, err := read(ctx, cl)
 		if err != nil {
 			return Progress{}, err
 		}
 		tx = now
 		return Progress{Status: s.conn.secrets.Text(tx.Status), Percent: tx.PercentReceived, Complete: !tx.Pending()}, nil
-	})
+	}})
 	if err == nil && tx.endedBadly() {
 		s.conn.redactAll(&tx.Description, &tx.Status, &tx.StatusDescription) // they become part of an error
 		err = &TransactionError{tx}

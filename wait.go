@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 	"github.com/webdelivery/webdelivery-go/internal/transport"
-	"github.com/webdelivery/webdelivery-go/internal/waiting"
 )
 
 // Progress describes the last poll of a wait, for the function of [OnProgress].
@@ -20,7 +22,7 @@ type Progress struct {
 	Status   string        // status in the response; for an Apply "adding", "removing" or "done"
 	Percent  int           // progress of a task, percent_received_responses of a transaction, completed share of an Apply
 	Complete bool          // it has ended; false if an error ends its polls
-	Polls    int           // polls so far, including this one; for WaitAll rounds of polls, for an Apply calls of OnProgress
+	Polls    int           // polls so far, including this one, of all tasks of a WaitAll; for an Apply calls of OnProgress
 	Elapsed  time.Duration // time since the wait started
 	Err      error         // error of this poll, or nil; after an error, Status and Percent come from the last successful poll
 }
@@ -53,8 +55,9 @@ func WaitTimeout(d time.Duration) WaitOption {
 	}
 }
 
-// WaitMaxOutage ends the wait with the last error when every poll has failed for d, whatever a Retry-After asks. 0 means
-// that an outage never ends the wait. Default 10 minutes.
+// WaitMaxOutage ends the wait with the last error when every poll has failed for d, whatever Retry-After asks for: the
+// last poll comes after d, and may take as long as its own retries ([WithRetry]). 0 means that an outage never ends the
+// wait. Default 10 minutes.
 func WaitMaxOutage(d time.Duration) WaitOption {
 	return func(w *waiter) error {
 		if d < 0 {
@@ -67,8 +70,7 @@ func WaitMaxOutage(d time.Duration) WaitOption {
 
 // OnProgress calls f after each poll, including a failed one (see Progress.Err), but not after a poll cut off by the
 // end of the context. f runs in the goroutine that waits, and the next poll comes after f has returned. WaitAll calls f
-// once for each task that it has read in a round, in the order of the ids. An Apply calls f after each change instead,
-// one call at a time.
+// with the task that it has polled. An Apply calls f after each change instead, one call at a time.
 func OnProgress(f func(Progress)) WaitOption {
 	return func(w *waiter) error {
 		if f == nil {
@@ -85,6 +87,9 @@ type waiter struct {
 	timeout time.Duration
 	outage  time.Duration
 	report  func(Progress)
+
+	known    bool // what it waits for certainly exists, because a response has named it
+	forwards bool // poll the items in their order, and end with the first that failed, as an Apply needs it
 }
 
 func newWaiter(options []WaitOption) (*waiter, error) {
@@ -92,71 +97,204 @@ func newWaiter(options []WaitOption) (*waiter, error) {
 	return w, configure(w, options)
 }
 
-// loop returns the poll loop. known means that what it waits for certainly exists, because a response has named it.
-func (w *waiter) loop(known bool) waiting.Loop {
-	return waiting.Loop{Every: w.every, Timeout: w.timeout, Outage: w.outage, Known: known, Judge: judgePoll}
+// item is a task or transaction that a wait polls.
+type item struct {
+	Progress                                         // Kind and ID, and what the last good poll showed
+	read     func(context.Context) (Progress, error) // returns Status, Percent and Complete
+	err      error                                   // why the item failed, or cannot be read
 }
 
-// poll calls state until it reports Complete. It reports a failed poll with the status of the last successful one.
-func poll(ctx context.Context, kind, id string, known bool, options []WaitOption, state func(context.Context) (Progress, error)) error {
-	w, err := newWaiter(options)
-	if err != nil {
-		return err
+func (it *item) name() string  { return it.Kind + " " + redact.Line(it.ID) }
+func (it *item) pending() bool { return !it.Complete && it.err == nil }
+
+// polling is a wait in progress.
+type polling struct {
+	*waiter
+
+	items, pending []*item   // pending: in the order of the next polls
+	began, good    time.Time // the start, and the last poll that could read something
+	polls          int
+	failures       int   // rounds of polls that failed in a row
+	last           error // why the last of them failed
+}
+
+// wait polls items until all have ended, or until the context, the timeout, an outage or failed authentication ends the
+// wait. It returns what ended it, joined with the errors of the items.
+//
+// It polls one item at a time, and after one that has ended the others at once, until one is still pending: so each item
+// costs one request, and waiting for it a few more in all. The pending one comes last then, so that a task that never
+// ends or cannot be read does not hide the others.
+func (w *waiter) wait(ctx context.Context, items ...*item) error {
+	if w.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, w.timeout)
+		defer cancel()
 	}
-	loop, began := w.loop(known), time.Now()
-	last := Progress{Kind: kind, ID: id}
-	err = loop.Run(ctx, func(ctx context.Context) (done, read bool, err error) {
-		p, err := state(ctx)
-		last.Polls++
-		last.Elapsed, last.Err = time.Since(began), err
-		if err == nil {
-			last.Status, last.Percent, last.Complete = p.Status, p.Percent, p.Complete
-		} else if ctx.Err() != nil {
-			return false, false, err
+	now := time.Now()
+	p := &polling{waiter: w, items: items, pending: slices.Clone(items), began: now, good: now}
+	if !w.forwards {
+		slices.Reverse(p.pending)
+	}
+	errs := []error{p.run(ctx)}
+	for _, it := range items {
+		errs = append(errs, it.err)
+	}
+	return join(errs...)
+}
+
+// run polls until all items have ended, or until an error, which it returns, ends the wait.
+func (p *polling) run(ctx context.Context) error {
+	interval, next := 500*time.Millisecond, 1
+	for len(p.pending) > 0 {
+		before := len(p.pending)
+		next = min(next, before)
+		failure, fatal := p.round(ctx, next)
+		switch {
+		case fatal:
+			return p.ended(failure, endedBy(ctx, failure))
+		case p.forwards && slices.ContainsFunc(p.items, func(it *item) bool { return it.err != nil }):
+			return nil
+		case failure == nil:
+			p.failures, p.last = 0, nil
+		default:
+			p.failures, p.last = p.failures+1, failure
 		}
-		w.report(last)
-		return last.Complete, err == nil, err
-	})
-	if err == nil {
-		return nil
+		if len(p.pending) == before-next {
+			next = bulkConcurrency
+			continue
+		}
+		wait := cmp.Or(p.every, interval*4/5+rand.N(interval*2/5)) //nolint:gosec // jitter need not be secure
+		interval, next = min(interval*3/2, 5*time.Second), 1
+		if failure != nil {
+			out, asked, text := time.Since(p.good), time.Duration(0), ""
+			if e, ok := errors.AsType[*Error](failure); ok {
+				asked = transport.RetryAfter(e.Header)
+			}
+			if wait = max(wait, asked); asked > 0 {
+				text = fmt.Sprintf(", and the service asks to wait for %v", asked)
+			}
+			if p.outage > 0 && out >= p.outage {
+				return p.ended(fmt.Errorf("nothing could be read for %v%s", out.Round(time.Second), text), true)
+			}
+			if p.outage > 0 { // a longer Retry-After must not prolong the outage
+				wait = min(wait, p.outage-out)
+			}
+		}
+		if err := sleep(ctx, wait); err != nil {
+			return p.ended(err, true)
+		}
 	}
-	pending := fmt.Sprintf("status %s, %d %%,", redact.Line(cmp.Or(last.Status, "not read yet")), last.Percent)
-	return newWaitError(kind+" "+redact.Line(id), err, pending)
+	return nil
 }
 
-// judgePoll decides what the error of a poll means for the wait, see [TasksService.Wait].
-func judgePoll(err error, known bool) (f waiting.Failure) {
-	status := 0
+// round polls the next n items at once, and reports each. It returns the first failure that is not about one item alone,
+// and whether it ends the wait.
+func (p *polling) round(ctx context.Context, n int) (failure error, fatal bool) {
+	polled, rest := p.pending[:n], p.pending[n:]
+	states, errs := make([]Progress, n), make([]error, n)
+	var others sync.WaitGroup
+	for i, it := range polled[1:] {
+		others.Go(func() { states[i+1], errs[i+1] = it.read(ctx) })
+	}
+	states[0], errs[0] = polled[0].read(ctx)
+	others.Wait()
+	var running []*item
+	for i, it := range polled {
+		err, cut := errs[i], errs[i] != nil && ctx.Err() != nil // by the context, so not reported
+		p.polls++
+		if err == nil {
+			it.Status, it.Percent, it.Complete = states[i].Status, states[i].Percent, states[i].Complete
+			p.known, p.good = true, time.Now()
+		} else if one, all := judgePoll(err, p.known); all || endedBy(ctx, err) {
+			failure, fatal = err, true
+		} else if one {
+			it.err = &waitError{"webdelivery: waiting for " + it.name() + ": " + within(err.Error()), []error{err}}
+		} else {
+			failure = cmp.Or(failure, err)
+		}
+		if it.pending() {
+			running = append(running, it)
+		}
+		if !cut {
+			shown := it.Progress
+			shown.Polls, shown.Elapsed, shown.Err = p.polls, time.Since(p.began), err
+			p.report(shown)
+		}
+	}
+	if p.pending = slices.Concat(rest, running); p.forwards {
+		p.pending = slices.Concat(running, rest)
+	}
+	return failure, fatal
+}
+
+// ended returns the error of a wait that err has ended, early if anything may still be running.
+func (p *polling) ended(err error, early bool) error {
+	text, only, causes := "webdelivery: waiting for ", p.items[0], []error{err}
+	state := fmt.Sprintf("status %s, %d %%, ", redact.Line(cmp.Or(only.Status, "not read yet")), only.Percent)
+	if len(p.items) == 1 {
+		text += only.name()
+	} else {
+		text += fmt.Sprintf("%d %ss", len(p.items), only.Kind)
+		var names []string
+		for _, it := range p.items {
+			if it.pending() {
+				names = append(names, redact.Line(it.ID))
+			}
+		}
+		shown, more := names[:min(len(names), 5)], ""
+		if n := len(names) - len(shown); n > 0 {
+			more = fmt.Sprintf(" and %d more", n)
+		}
+		state = fmt.Sprintf("%d: %s%s; ", len(names), strings.Join(shown, ", "), more)
+	}
+	if early {
+		text += fmt.Sprintf(", still pending (%s%s)", state, counted(p.polls, "poll", "polls"))
+	}
+	text += ": " + within(err.Error())
+	if early && p.last != nil {
+		causes = append(causes, p.last)
+		failed := "poll"
+		if p.failures > 1 {
+			failed = fmt.Sprintf("%d polls", p.failures)
+		}
+		text += fmt.Sprintf("; the last %s failed: %s", failed, within(p.last.Error()))
+	}
+	return &waitError{text, causes}
+}
+
+// judgePoll reports whether the error of a poll means that this item cannot be read, or that nothing can, see
+// [TasksService.Wait]. Otherwise the next poll may succeed.
+func judgePoll(err error, known bool) (endsOne, endsAll bool) {
+	status, redirected := 0, false
 	if e, ok := errors.AsType[*Error](err); ok {
-		status = max(e.StatusCode, e.Code)
-		f.After = transport.RetryAfter(e.Header)
+		status, redirected = e.status(), e.redirected()
 	}
-	redirected := status >= http.StatusMultipleChoices && status < http.StatusBadRequest
-	switch {
-	case errors.Is(err, ErrInvalid), errors.Is(err, ErrUnauthorized), !known && (redirected || transport.Misdirected(err)):
-		f.EndsAll = true
-	case transport.Final(status), errors.Is(err, ErrResponseTooLarge):
-		f.EndsOne = true
+	endsAll = errors.Is(err, ErrInvalid) || errors.Is(err, ErrUnauthorized) || !known && (redirected || transport.Misdirected(err))
+	return transport.Final(status) || errors.Is(err, ErrResponseTooLarge), endsAll
+}
+
+// endedBy reports whether err is the end of the context, rather than a failure at the same moment.
+func endedBy(ctx context.Context, err error) bool {
+	ended := ctx.Err()
+	return ended != nil && errors.Is(err, ended)
+}
+
+// sleep waits for d or until the context ends.
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
 	}
-	return f
+	return ctx.Err()
 }
 
 // waitError means that a wait ended too early. The task or purge may still succeed, so its outcome is OutcomeUnknown,
 // whatever the outcome of the failed poll.
 type waitError struct {
-	text string
-	err  error
-}
-
-// newWaitError describes the end of a wait. pending says what was pending if the wait ended early.
-func newWaitError(what string, err error, pending string) *waitError {
-	what = "webdelivery: waiting for " + what
-	if end, ok := errors.AsType[*waiting.Ended](err); ok && end.Early {
-		what += fmt.Sprintf(", still pending (%s %s)", pending, counted(end.Polls, "poll", "polls"))
-	}
-	return &waitError{what + ": " + within(err.Error()), err}
+	text   string
+	causes []error
 }
 
 func (e *waitError) Error() string           { return e.text }
-func (e *waitError) Unwrap() error           { return e.err }
+func (e *waitError) Unwrap() []error         { return e.causes }
 func (e *waitError) outcomeOfWrite() Outcome { return OutcomeUnknown }

@@ -318,3 +318,144 @@ func TestTransactionWithoutStatusIsAnError(t *testing.T) {
 		})
 	}
 }
+
+// A wait ends by itself when nothing could be read for 10 minutes, or for what WaitMaxOutage says. It then has the error
+// of the last poll, and no deadline.
+func TestAnOutageEndsAWait(t *testing.T) {
+	t.Parallel()
+	down := testserver.Fault{Method: http.MethodGet, Status: 500}
+	for name, tt := range map[string]struct {
+		options []webdelivery.WaitOption
+		ends    time.Duration // 0: with the context, after 2 hours
+	}{
+		"by default":    {nil, 10 * time.Minute},
+		"sooner":        {[]webdelivery.WaitOption{webdelivery.WaitMaxOutage(time.Minute)}, time.Minute},
+		"never":         {[]webdelivery.WaitOption{webdelivery.WaitMaxOutage(0)}, 0},
+		"first timeout": {[]webdelivery.WaitOption{webdelivery.WaitTimeout(time.Minute)}, time.Minute},
+	} {
+		forTaskAndTransaction(t, 24*time.Hour, func(f *fixture, w waitable) {
+			ctx, cancel := context.WithTimeout(f.Context(), 2*time.Hour)
+			defer cancel()
+			f.fail(down)
+			began := time.Now()
+			err := w.wait(ctx, tt.options...)
+			require.ErrorIs(f, err, webdelivery.ErrServer, name)
+			assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
+			if tt.ends == 0 {
+				assert.Equal(f, 2*time.Hour, time.Since(began), name)
+				require.ErrorIs(f, err, context.DeadlineExceeded)
+				return
+			}
+			assert.GreaterOrEqual(f, time.Since(began), tt.ends, name)
+			assert.LessOrEqual(f, time.Since(began), tt.ends+time.Minute, name) // a poll makes up to 4 attempts
+			if name != "first timeout" {
+				assert.NotErrorIs(f, err, context.DeadlineExceeded)
+				assert.ErrorContains(f, err, "nothing could be read for")
+			}
+		})
+	}
+}
+
+// A wait honors Retry-After, but not beyond the outage: then it polls once more, and its error says what the service
+// asked for.
+func TestAWaitHonorsRetryAfter(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		asked   string // Retry-After; from 1 min on, a call does not wait for it by itself
+		options []webdelivery.WaitOption
+		until   time.Duration // end of the fault; 0: never
+		polls   []time.Duration
+		took    time.Duration
+		says    string
+	}{
+		"kept":               {"120", nil, 3 * time.Minute, []time.Duration{0, 2 * time.Minute, 4 * time.Minute}, 4 * time.Minute, ""},
+		"up to the outage":   {"240", nil, 0, []time.Duration{0, 4 * time.Minute, 8 * time.Minute, 10 * time.Minute}, 10 * time.Minute, "nothing could be read for 10m0s, and the service asks to wait for 4m0s"},
+		"an hour":            {"3600", nil, 0, []time.Duration{0, 10 * time.Minute}, 10 * time.Minute, "nothing could be read for 10m0s, and the service asks to wait for 1h0m0s"},
+		"an hour, then good": {"3600", nil, time.Minute, []time.Duration{0, 10 * time.Minute}, 10 * time.Minute, ""},
+		"a shorter outage":   {"3600", []webdelivery.WaitOption{webdelivery.WaitMaxOutage(time.Minute)}, 0, []time.Duration{0, time.Minute}, time.Minute, "nothing could be read for 1m0s"},
+		"no outage":          {"3600", []webdelivery.WaitOption{webdelivery.WaitMaxOutage(0)}, 90 * time.Minute, []time.Duration{0, time.Hour, 2 * time.Hour}, 2 * time.Hour, ""},
+		"a timeout":          {"3600", []webdelivery.WaitOption{webdelivery.WaitTimeout(time.Minute)}, 0, []time.Duration{0}, time.Minute, context.DeadlineExceeded.Error()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			forTaskAndTransaction(t, time.Second, func(f *fixture, w waitable) {
+				remove := f.srv.Fail(testserver.Fault{Method: http.MethodGet, Status: 503, Header: http.Header{"Retry-After": {tt.asked}}})
+				if tt.until > 0 {
+					time.AfterFunc(tt.until, remove)
+				}
+				err := w.wait(f.Context(), tt.options...)
+				assert.Equal(f, tt.took, time.Since(w.began))
+				assert.Equal(f, tt.polls, w.polls(f))
+				if tt.says == "" {
+					require.NoError(f, err)
+					return
+				}
+				require.ErrorIs(f, err, webdelivery.ErrServer)
+				assert.ErrorContains(f, err, tt.says)
+			})
+		})
+	}
+}
+
+// Every kind of wait survives an outage of nine minutes in its middle, and reports it.
+func TestAnOutageInTheMiddleOfAWait(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]testserver.Fault{
+		"503":                {Status: 503},
+		"a maintenance page": {Status: 200, Header: http.Header{"Content-Type": {"text/html"}}, Body: "<html>"},
+		"no answer":          {Delay: time.Hour},
+		"connections break":  {Cut: testserver.CutBeforeRead},
+	} {
+		during := func(f *fixture) (report webdelivery.WaitOption, check func()) {
+			time.AfterFunc(20*time.Second, func() { time.AfterFunc(9*time.Minute, f.srv.Fail(fault)) })
+			failed, began := 0, time.Now()
+			report = webdelivery.OnProgress(func(p webdelivery.Progress) {
+				if p.Err != nil {
+					failed++
+				}
+			})
+			return report, func() {
+				assert.GreaterOrEqual(f, time.Since(began), 9*time.Minute)
+				assert.GreaterOrEqual(f, failed, 4)
+			}
+		}
+		forWaits := map[string]func(f *fixture, report webdelivery.WaitOption) error{
+			"Tasks.Wait": func(f *fixture, report webdelivery.WaitOption) error {
+				id := f.srv.AddTask(testserver.TaskSpec{Duration: time.Minute})
+				_, err := f.client.Tasks.Wait(f.Context(), id, report)
+				return err
+			},
+			"Tasks.WaitAll": func(f *fixture, report webdelivery.WaitOption) error {
+				_, err := f.client.Tasks.WaitAll(f.Context(), f.addTasks(50), report)
+				return err
+			},
+			"Purge.SubmitAndWait": func(f *fixture, report webdelivery.WaitOption) error {
+				_, err := f.client.Purge.SubmitAndWait(f.Context(), purgeOf(anObject), report)
+				return err
+			},
+		}
+		for of, wait := range forWaits {
+			t.Run(name+"/"+of, func(t *testing.T) {
+				t.Parallel()
+				inFakeTime(t, setup{server: testserver.Config{PurgeDuration: time.Minute}}, func(f *fixture) {
+					report, check := during(f)
+					require.NoError(f, wait(f, report))
+					check()
+				})
+			})
+		}
+		t.Run(name+"/NetworkLists.Apply", func(t *testing.T) {
+			t.Parallel()
+			withList(t, setup{server: testserver.Config{DeployDuration: time.Minute}}, []string{"192.0.2.0/25"}, func(f *fixture) {
+				plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.0/24"}, anything)
+				require.NoError(f, err)
+				began := time.Now()
+				_, _ = during(f)
+				_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true})
+				require.NoError(f, err)
+				assert.GreaterOrEqual(f, time.Since(began), 9*time.Minute)
+				assert.Equal(f, []string{"192.0.2.0/24"}, f.srv.Entries(listID))
+			})
+		})
+	}
+}
