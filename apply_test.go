@@ -296,7 +296,7 @@ func TestApplyWaitsNoLonger(t *testing.T) {
 		require.ErrorIs(f, err, context.DeadlineExceeded)
 		assert.Equal(f, 5*time.Second, time.Since(began))
 	})
-	withList(t, setup{}, addresses(2), func(f *fixture) {
+	withList(t, setup{}, addresses(2), func(f *fixture) { // also if the other task cannot be read
 		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, nil, anything)
 		require.NoError(f, err)
 		f.fail(testserver.Fault{Path: "/tasks/*", Status: 200, Body: `{"id":"task-1","error_info":{"message":"no route"}}`})

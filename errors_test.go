@@ -74,7 +74,7 @@ func TestJoinedErrorsAreOneLine(t *testing.T) {
 		_, err := f.client.Tasks.List(f.Context(), webdelivery.TaskListOptions{Page: -1, Count: -2})
 		require.EqualError(t, err, "webdelivery: invalid page: -1 is below 0; use 0 for the default; invalid count: -2 is below 0; use 0 for the default")
 		require.ErrorIs(f, err, webdelivery.ErrInvalid)
-		all, joined := err.(interface{ Unwrap() []error }) //nolint:errorlint // as ValidationError documents it
+		all, joined := err.(interface{ Unwrap() []error })
 		require.True(f, joined)
 		assert.Len(f, all.Unwrap(), 2)
 		assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(fmt.Errorf("deploy: %w", err)))

@@ -307,7 +307,7 @@ func TestWaitAllReadsAnIDOnce(t *testing.T) {
 		tasks, err := f.client.Tasks.WaitAll(f.Context(), []string{"a", "A", "a"}, webdelivery.PollEvery(time.Second))
 		require.NoError(f, err)
 		assert.Equal(f, []string{"a", "A", "a"}, idsOfTasks(tasks))
-		assert.Equal(f, 6, len(f.srv.Requests()), "5 polls, at once and until 4 s, and the other task that has ended")
+		assert.Len(f, f.srv.Requests(), 6, "5 polls, at once and until 4 s, and the other task that has ended")
 	})
 }
 

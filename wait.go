@@ -122,8 +122,8 @@ type polling struct {
 // wait. It returns what ended it, joined with the errors of the items.
 //
 // It polls one item at a time, and after one that has ended the others at once, until one is still pending: so each item
-// costs one request, and waiting for it a few more in all. The pending one comes last then, so that a task that never
-// ends or cannot be read does not hide the others.
+// costs one request, and the wait a few more. What is pending then comes last, so that a task that never ends does not
+// hide the others; forwards, only what could not be read does.
 func (w *waiter) wait(ctx context.Context, items ...*item) error {
 	if w.timeout > 0 {
 		var cancel context.CancelFunc
@@ -164,27 +164,30 @@ func (p *polling) run(ctx context.Context) error {
 			continue
 		}
 		wait := cmp.Or(p.every, interval*4/5+rand.N(interval*2/5)) //nolint:gosec // jitter need not be secure
-		interval, next = min(interval*3/2, 5*time.Second), 1
-		if failure != nil {
-			out, asked, text := time.Since(p.good), time.Duration(0), ""
-			if e, ok := errors.AsType[*Error](failure); ok {
-				asked = transport.RetryAfter(e.Header)
-			}
-			if wait = max(wait, asked); asked > 0 {
-				text = fmt.Sprintf(", and the service asks to wait for %v", asked)
-			}
-			if p.outage > 0 && out >= p.outage {
-				return p.ended(fmt.Errorf("nothing could be read for %v%s", out.Round(time.Second), text), true)
-			}
-			if p.outage > 0 { // a longer Retry-After must not prolong the outage
-				wait = min(wait, p.outage-out)
-			}
-		}
-		if err := sleep(ctx, wait); err != nil {
+		if err := p.pause(ctx, wait, failure); err != nil {
 			return p.ended(err, true)
 		}
+		interval, next = min(interval*3/2, 5*time.Second), 1
 	}
 	return nil
+}
+
+// pause waits for d, or after a failure for as long as the service asks, but not beyond the end of the outage. It returns
+// an error if the outage or the context ends the wait.
+func (p *polling) pause(ctx context.Context, d time.Duration, failure error) error {
+	asked, text := time.Duration(0), ""
+	if e, ok := errors.AsType[*Error](failure); ok {
+		asked = transport.RetryAfter(e.Header)
+	}
+	if d = max(d, asked); asked > 0 {
+		text = fmt.Sprintf(", and the service asks to wait for %v", asked)
+	}
+	if out := time.Since(p.good); failure != nil && p.outage > 0 {
+		if d = min(d, p.outage-out); d <= 0 {
+			return fmt.Errorf("nothing could be read for %v%s", out.Round(time.Second), text)
+		}
+	}
+	return sleep(ctx, d)
 }
 
 // round polls the next n items at once, and reports each. It returns the first failure that is not about one item alone,
@@ -198,7 +201,7 @@ func (p *polling) round(ctx context.Context, n int) (failure error, fatal bool) 
 	}
 	states[0], errs[0] = polled[0].read(ctx)
 	others.Wait()
-	var running []*item
+	var running, failed []*item
 	for i, it := range polled {
 		err, cut := errs[i], errs[i] != nil && ctx.Err() != nil // by the context, so not reported
 		p.polls++
@@ -210,9 +213,9 @@ func (p *polling) round(ctx context.Context, n int) (failure error, fatal bool) 
 		} else if one {
 			it.err = &waitError{"webdelivery: waiting for " + it.name() + ": " + within(err.Error()), []error{err}}
 		} else {
-			failure = cmp.Or(failure, err)
+			failure, failed = cmp.Or(failure, err), append(failed, it)
 		}
-		if it.pending() {
+		if it.pending() && err == nil {
 			running = append(running, it)
 		}
 		if !cut {
@@ -221,8 +224,8 @@ func (p *polling) round(ctx context.Context, n int) (failure error, fatal bool) 
 			p.report(shown)
 		}
 	}
-	if p.pending = slices.Concat(rest, running); p.forwards {
-		p.pending = slices.Concat(running, rest)
+	if p.pending = slices.Concat(rest, running, failed); p.forwards {
+		p.pending = slices.Concat(running, rest, failed)
 	}
 	return failure, fatal
 }
@@ -253,10 +256,7 @@ func (p *polling) ended(err error, early bool) error {
 	text += ": " + within(err.Error())
 	if early && p.last != nil {
 		causes = append(causes, p.last)
-		failed := "poll"
-		if p.failures > 1 {
-			failed = fmt.Sprintf("%d polls", p.failures)
-		}
+		failed := strings.TrimPrefix(counted(p.failures, "poll", "polls"), "1 ")
 		text += fmt.Sprintf("; the last %s failed: %s", failed, within(p.last.Error()))
 	}
 	return &waitError{text, causes}
