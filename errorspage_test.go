@@ -131,6 +131,11 @@ func printedErrors(t *testing.T) (texts []string) {
 		note(submit.call(ctx, f.client))
 	})
 	inFakeTime(t, setup{}, func(f *fixture) {
+		f.fail(testserver.Fault{Status: 503, Header: http.Header{"Retry-After": {"3600"}}})
+		_, err := f.client.Tasks.Wait(f.Context(), taskID)
+		note(err)
+	})
+	inFakeTime(t, setup{}, func(f *fixture) {
 		id := f.srv.AddTask(testserver.TaskSpec{Duration: -1})
 		ctx, cancel := context.WithTimeout(f.Context(), time.Minute)
 		defer cancel()
