@@ -25,7 +25,7 @@ FUZZTIME := 3s
 BENCH := .
 
 # The packages that the SDK stands on, each with tests at its own door.
-ROOMS := $(patsubst %,./internal/%,address batch lists pace paging redact resume rowjson transport waiting wire)
+ROOMS := $(patsubst %,./internal/%,address batch lists pace paging redact resume rowjson transport wire)
 
 # What depends on the width of an int.
 WIDTHS := ./filters ./internal/rowjson ./internal/wire
