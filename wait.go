@@ -244,11 +244,7 @@ func (p *polling) ended(err error, early bool) error {
 				names = append(names, redact.Line(it.ID))
 			}
 		}
-		shown, more := names[:min(len(names), 5)], ""
-		if n := len(names) - len(shown); n > 0 {
-			more = fmt.Sprintf(" and %d more", n)
-		}
-		state = fmt.Sprintf("%d: %s%s; ", len(names), strings.Join(shown, ", "), more)
+		state = fmt.Sprintf("%d: %s; ", len(names), firstOf(names, ", "))
 	}
 	if early {
 		text += fmt.Sprintf(", still pending (%s%s)", state, counted(p.polls, "poll", "polls"))

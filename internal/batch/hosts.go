@@ -60,7 +60,7 @@ func (hs *hosts) of(name string) host {
 }
 
 func (hs *hosts) set(name string, h host) {
-	if len(hs.known) >= maxHosts {
+	if _, known := hs.known[name]; !known && len(hs.known) >= maxHosts {
 		for any := range hs.known {
 			delete(hs.known, any)
 			break
@@ -115,7 +115,8 @@ func (hs *hosts) divide(uris []URI) (together [][]URI, sure int, refused [][]URI
 	for _, name := range names {
 		switch h := hs.of(name); {
 		case len(h.refused) > 0 && !h.accepted:
-			uris := groups[name]                                                            // in any order, so that a good one has its chance; those that were refused come last
+			// In any order, so that a good one has its chance; those that were refused come last.
+			uris := groups[name]
 			rand.Shuffle(len(uris), func(i, j int) { uris[i], uris[j] = uris[j], uris[i] }) //nolint:gosec // any order will do
 			slices.SortStableFunc(uris, func(a, b URI) int { return slices.Index(h.refused, a) - slices.Index(h.refused, b) })
 			refused = append(refused, uris)

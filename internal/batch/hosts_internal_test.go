@@ -51,6 +51,11 @@ func TestHostsAreBounded(t *testing.T) {
 		hs.set(string(rune(i)), host{accepted: true})
 	}
 	assert.Len(t, hs.known, maxHosts)
+	for name := range hs.known {
+		hs.set(name, host{accepted: true})
+		break
+	}
+	assert.Len(t, hs.known, maxHosts, "an update of a known host forgets no other")
 }
 
 func TestDivide(t *testing.T) {

@@ -135,7 +135,7 @@ func (q *Queue) leave(c *caller, reason error) Result {
 	return resultOf(c.uris, c.request.results, reason, q.work.Wait != nil)
 }
 
-// desertLocked cancels the wait for a permit if none waits for one any more. The caller holds the lock.
+// desertLocked cancels the wait for a permit if nobody waits for one any more. The caller holds the lock.
 func (q *Queue) desertLocked(reason error) {
 	if q.pending.uris == 0 && len(q.parts) == 0 {
 		q.deserted.set(reason)

@@ -61,10 +61,10 @@ const remembered = 16
 func newAuthenticator(c Credentials, timeout time.Duration) *authenticator {
 	a := &authenticator{Credentials: c, timeout: timeout}
 	if !c.Token.IsZero() {
-		a.learnToken(c.Token)
+		a.learnToken(&a.tokens, c.Token)
 	}
 	if c.LogIn != nil {
-		a.login = &login{create: c.LogIn, learn: a.learnToken}
+		a.login = &login{create: c.LogIn, learn: func(token redact.Secret) { a.learnToken(&a.tokens, token) }}
 	}
 	return a
 }
@@ -141,15 +141,12 @@ func (a *authenticator) ask(ctx context.Context) (username string, password reda
 	case set := <-done:
 		set()
 	case <-bounded.Done():
-		err = ctx.Err()
+		err = bounded.Err()
 	}
-	if err == nil && username != "" {
-		return username, password, nil
-	}
-	if ctx.Err() == nil && bounded.Err() != nil {
+	if err != nil && ctx.Err() == nil && bounded.Err() != nil {
 		err = timeoutError(fmt.Sprintf("not read within %v", a.timeout))
 	}
-	return "", redact.Secret{}, err
+	return username, password, err
 }
 
 // rotated reports whether the current pair is not that of the given generation.
@@ -158,16 +155,11 @@ func (a *authenticator) rotated(ctx context.Context, since uint64) bool {
 	return err == nil && now.generation != since
 }
 
-func (a *authenticator) learnToken(token redact.Secret) {
+// learnToken adds a token to all, which is tokens or created.
+func (a *authenticator) learnToken(all *[]known, token redact.Secret) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.learn(&a.tokens, known{}, token.Reveal(), a.Cookie+"="+token.Reveal())
-}
-
-func (a *authenticator) learnCreated(token redact.Secret) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.learn(&a.created, known{}, token.Reveal(), a.Cookie+"="+token.Reveal())
+	a.learn(all, known{}, token.Reveal(), a.Cookie+"="+token.Reveal())
 }
 
 // learn adds a pair or a token to all, and its texts to the secrets. The caller holds the lock.

@@ -28,7 +28,7 @@ func (s *Secrets) Excerpt(text []byte, most int) []byte {
 }
 
 // Learn adds the token of a session that the user has created.
-func (s *Secrets) Learn(token redact.Secret) { s.auth.learnCreated(token) }
+func (s *Secrets) Learn(token redact.Secret) { s.auth.learnToken(&s.auth.created, token) }
 
 // Error returns err, or an error with the same text without secrets if err contains any.
 func (s *Secrets) Error(err error) error { return s.auth.finder().Error(err) }
