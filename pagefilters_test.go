@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -57,12 +58,16 @@ func filteredReads() []filtered {
 // {page} in it stands for its number. Its pages have a page_count if counted is set: then ReadAhead follows no
 // address.
 type filteringService struct {
-	next     string
-	counted  bool
+	next    string
+	counted bool
+
+	mu       sync.Mutex // ReadAhead requests several pages at once
 	requests []*http.Request
 }
 
 func (s *filteringService) answer(r *http.Request) *http.Response {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.requests = append(s.requests, r)
 	page := len(s.requests)
 	if n := r.URL.Query().Get("page"); n != "" {
