@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/redislimit"
 	"github.com/webdelivery/webdelivery-go/redisqueue"
 )
 
@@ -28,6 +29,7 @@ type setUp struct {
 	Redis, Service, Customer, Username, Password string
 
 	Lease time.Duration
+	Fair  bool          // with the limiter of package redislimit
 	Hold  time.Duration // of each response of the service, after it was reported
 }
 
@@ -52,8 +54,17 @@ func runChild(stdin io.Reader, stdout io.Writer) error {
 	}
 	rdb := redis.NewClient(redisOptions(s.Redis))
 	defer rdb.Close()
+	var limiter webdelivery.Limiter = interval{rdb}
+	if s.Fair {
+		all := redis.NewUniversalClient(redislimit.ClientOptions(s.Redis)) // the user may not run its scripts
+		defer all.Close()
+		var err error
+		if limiter, err = redislimit.New(all); err != nil {
+			return err
+		}
+	}
 	client, err := webdelivery.NewClient(s.Service, s.Customer, webdelivery.BasicAuth(s.Username, s.Password),
-		webdelivery.WithHTTPClient(&http.Client{Transport: announcer{report, s.Hold}}), webdelivery.WithPurgeLimiter(interval{rdb}))
+		webdelivery.WithHTTPClient(&http.Client{Transport: announcer{report, s.Hold}}), webdelivery.WithPurgeLimiter(limiter))
 	if err != nil {
 		return err
 	}

@@ -26,9 +26,8 @@
 // harm. A call that is older than Options.Keep is not sent any more; its error says so, with an unknown outcome. Short
 // calls pass long ones as in a webdelivery.PurgeQueue, but only among the 64 or more that a process has taken.
 //
-// If the service refuses URIs, only their callers fail, and learn the outcome of each URI. The others do not wait until
-// the refused ones are found, and a refused host does not hold up other hosts. Each process learns which hosts are
-// refused by itself, from its own requests.
+// If the service refuses URIs, only their callers fail, and learn the outcome of each URI. A refused host does not hold
+// up others, although each process learns by itself which hosts are refused.
 //
 // Only the service's verdict on the URIs counts as a result. If a process cannot purge, for example because of a wrong
 // password or a broken network, it pauses, and others try its calls, three at most before the caller gets the error.

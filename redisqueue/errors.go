@@ -94,7 +94,10 @@ func exec(ctx context.Context, pipe redis.Pipeliner) error {
 			err = fmt.Errorf("%s: %w", c.Name(), c.Err())
 		}
 	}
-	return redisError(err)
+	if err = redisError(err); err != nil && ctx.Err() != nil {
+		err = fmt.Errorf("%w: %w", ctx.Err(), err) // on one line, unlike errors.Join
+	}
+	return err
 }
 
 var refusal = regexp.MustCompile(`^(ERR )?(NOPERM|NOAUTH|WRONGPASS|WRONGTYPE|unknown) `)

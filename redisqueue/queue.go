@@ -23,6 +23,7 @@ const (
 	forAWord  = 3 * time.Second        // timeout of a command that is not retried
 	readFor   = 2 * time.Second        // how long one read blocks
 	group     = "fleet"                // one consumer for all processes: consumers of dead processes would pile up
+	noGroup   = "NOGROUP"              // prefix of the error of a stream that is new or gone
 	atFirst   = 64                     // calls in the first reply, which shows how large they are
 	atOnce    = 1000                   // maximum entries per command or transaction
 	shortTurn = 8                      // in so many requests that leave entries behind, one takes the shortest first
@@ -107,7 +108,7 @@ func New(rdb redis.UniversalClient, client *webdelivery.Client, options Options)
 	refuse(o.Lease < time.Second || o.Lease > time.Hour, "Options.Lease", o.Lease.String()+" is not between 1s and 1h")
 	refuse(o.Keep < time.Minute || o.Keep > longest, "Options.Keep", o.Keep.String()+" is not between 1m and 30 days")
 	if len(bad) > 0 {
-		return nil, fmt.Errorf(strings.Repeat("; %w", len(bad))[2:], bad...) // on one line, unlike errors.Join
+		return nil, fmt.Errorf(strings.Repeat("; %w", len(bad))[2:], bad...) // on one line
 	}
 	o.Keep = max(o.Keep, 6*o.Lease)
 	local, err := client.Purge.NewQueue(webdelivery.QueueOptions{
@@ -190,7 +191,7 @@ func (q *Queue) Result(ctx context.Context, id string) ([]*webdelivery.PurgeRece
 	queued, text, life := pipe.XLen(ctx, q.calls), pipe.Get(ctx, q.resultOf(id)), pipe.PTTL(ctx, q.resultOf(id))
 	switch err := exec(ctx, pipe); {
 	case err != nil:
-		return nil, errors.Join(ctx.Err(), err)
+		return nil, err
 	case text.Err() != nil, text.Val() == "" && queued.Val() == 0 && life.Val() < longest-q.options.Keep:
 		return nil, ErrUnknownID
 	case text.Val() == "":
@@ -219,7 +220,7 @@ func (q *Queue) Stats(ctx context.Context) (webdelivery.QueueStats, error) {
 	pipe := q.rdb.Pipeline()
 	pending, first := pipe.XLen(ctx, q.calls), pipe.XRangeN(ctx, q.calls, "-", "+", 1)
 	if err := exec(ctx, pipe); err != nil {
-		return webdelivery.QueueStats{}, errors.Join(ctx.Err(), err)
+		return webdelivery.QueueStats{}, err
 	}
 	s := webdelivery.QueueStats{Pending: int(pending.Val())}
 	for _, m := range first.Val() {
@@ -307,7 +308,7 @@ func (q *Queue) put(ctx context.Context, reply string, uris []webdelivery.PurgeU
 			q.note(err)
 		}
 		if sleep(ctx, again); refused(err) || time.Since(began) > q.options.Lease || ctx.Err() != nil {
-			return "", failed(uris, errors.Join(ctx.Err(), err), webdelivery.OutcomeUnknown)
+			return "", failed(uris, err, webdelivery.OutcomeUnknown)
 		}
 	}
 }
@@ -318,7 +319,7 @@ func (q *Queue) takeBack(id string) {
 	defer cancel()
 	mine := redis.XPendingExtArgs{Stream: q.calls, Group: group, Start: id, End: id, Count: 1}
 	read, err := q.rdb.XPendingExt(ctx, &mine).Result()
-	if err == nil && len(read) == 0 || isNoGroup(err) {
+	if err == nil && len(read) == 0 || redis.HasErrorPrefix(err, noGroup) {
 		q.rdb.XDel(ctx, q.calls, id)
 	}
 }

@@ -66,12 +66,12 @@ func (q *Queue) ready() bool {
 	pipe.XDel(q.ctx, q.calls, none)
 	pipe.PTTL(q.ctx, q.calls) // turn needs it
 	err := exec(q.ctx, pipe)
-	if isNoGroup(err) && all.Val() > 0 { // the queue is new, or Redis has lost its data
+	if redis.HasErrorPrefix(err, noGroup) && all.Val() > 0 { // the queue is new, or Redis has lost its data
 		if err = redisError(q.rdb.XGroupCreate(q.ctx, q.calls, group, "0").Err()); !refused(err) {
 			err = nil // another process may have created it
 		}
 	}
-	if err != nil && !isNoGroup(err) && !redis.IsOOMError(err) {
+	if err != nil && !redis.HasErrorPrefix(err, noGroup) && !redis.IsOOMError(err) {
 		q.note(err)
 		return false
 	}
@@ -89,8 +89,6 @@ func (q *Queue) ready() bool {
 	}
 	return unread > 0 || len(silent.Val()) > 0 || len(q.backlog) > 0
 }
-
-func isNoGroup(err error) bool { return redis.HasErrorPrefix(err, "NOGROUP") }
 
 // request waits for a permit, and sends what is queued by then. It returns once the entries are taken from Redis.
 func (q *Queue) request() {
@@ -141,8 +139,7 @@ type entry struct {
 }
 
 func (e *entry) in(stream string) *redis.XAddArgs {
-	values := []string{"r", e.reply, "u", e.payload, "t", strconv.Itoa(e.tries), "a", e.first}
-	return &redis.XAddArgs{Stream: stream, Values: values}
+	return &redis.XAddArgs{Stream: stream, Values: []string{"r", e.reply, "u", e.payload, "t", strconv.Itoa(e.tries), "a", e.first}}
 }
 
 func (q *Queue) read(m redis.XMessage) (e entry) {

@@ -25,8 +25,7 @@ type caller struct {
 }
 
 func newCaller(uris []URI) *caller {
-	hosts, _ := byHost(uris)
-	return &caller{uris: uris, hosts: hosts, done: make(chan struct{})}
+	return &caller{uris: uris, hosts: hostsOf(uris), done: make(chan struct{})}
 }
 
 // unsent returns the result of a caller whose URIs were not sent.

@@ -95,24 +95,26 @@ func (hs *hosts) lane(names []string) (l lane) {
 	return l
 }
 
-// byHost groups URIs by host, and returns the hosts in the order of their first URIs.
-func byHost(uris []URI) (names []string, groups map[string][]URI) {
-	groups = map[string][]URI{}
+// hostsOf returns the hosts of URIs, in the order of their first URIs.
+func hostsOf(uris []URI) (names []string) {
+	seen := map[string]bool{}
 	for _, uri := range uris {
-		if groups[uri.Host] == nil {
-			names = append(names, uri.Host)
+		if !seen[uri.Host] {
+			seen[uri.Host], names = true, append(names, uri.Host)
 		}
-		groups[uri.Host] = append(groups[uri.Host], uri)
 	}
-	return names, groups
+	return names
 }
 
 // divide divides URIs by host: those that can be sent together, and those of hosts that were refused. The first ones, sure
 // of them, are of hosts that the service has accepted before. After these comes the largest host, and then the others in
 // the order of their first URIs.
 func (hs *hosts) divide(uris []URI) (together [][]URI, sure int, refused [][]URI) {
-	names, groups := byHost(uris)
-	for _, name := range names {
+	groups := map[string][]URI{}
+	for _, uri := range uris {
+		groups[uri.Host] = append(groups[uri.Host], uri)
+	}
+	for _, name := range hostsOf(uris) {
 		switch h := hs.of(name); {
 		case len(h.refused) > 0 && !h.accepted:
 			// In any order, so that a good one has its chance; those that were refused come last.

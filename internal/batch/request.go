@@ -122,8 +122,7 @@ func (r *request) rememberLocked(uris []URI, response Response) {
 		r.refusal = response.Err
 	}
 	hosts := &r.queue.pending.hosts
-	names, _ := byHost(uris)
-	for _, name := range names {
+	for _, name := range hostsOf(uris) {
 		switch h := hosts.of(name); {
 		case response.Err == nil:
 			if !h.accepted { // otherwise the refusals were about paths
