@@ -191,7 +191,7 @@ func (l *Limiter) take(c *Caller, now time.Time) (*Permit, time.Duration) {
 		return nil, wait
 	}
 	place := l.placeAt(now)
-	l.choose(now, now.Sub(latest(free, l.next)) < apart)
+	l.choose(now, slot >= 0 && now.Sub(latest(free, l.next)) < apart)
 	l.active = now
 	l.flying++
 	if slot >= 0 {

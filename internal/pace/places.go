@@ -32,7 +32,7 @@ type pace struct {
 	chance   float64        // of a place that is not the process's own; 1 if there are no places
 	own      uint16         // the process's own places, one bit for each place of the cycle
 	next     time.Time      // no permit before this time
-	steady   int            // permits in a row that came as soon as they could, without places
+	steady   int            // permits in a row that came as soon as the slots allowed, without places
 	refused  time.Time      // when a purge was last refused because of the pace
 	accepted time.Time      // when a purge was last accepted
 	refusing time.Time      // when the service began to refuse purges; zero while it accepts them
@@ -53,7 +53,8 @@ func (p *pace) timeOf(place uint64, now time.Time) time.Time {
 
 func (p *pace) owns(place uint64) bool { return p.own>>(place%cycle)&1 == 1 }
 
-// choose sets the time of the permit after the one at now. prompt reports whether that one came as soon as it could.
+// choose sets the time of the permit after the one at now. prompt reports whether that one came as soon as the slots
+// allowed; without slots, another limiter spaces the permits.
 func (p *pace) choose(now time.Time, prompt bool) {
 	if p.chance < 1 && now.Sub(p.refused) > busy {
 		p.free()
