@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"reflect"
 	"strings"
@@ -155,11 +156,11 @@ var variables = map[string]string{
 //
 //   - path is relative to {baseURL}/{customer}/v1. It starts with a slash, is escaped, and may have a query. A full URL
 //     below that base is valid, too.
-//   - in is encoded as the JSON body. If it is nil, Do sends no body.
-//   - out is a pointer that Do decodes the JSON response into. A *json.RawMessage gets the body unchanged, even an
-//     empty one. If out is nil, Do ignores the body.
+//   - in is encoded as the JSON body; pass JSON as a json.RawMessage. If it is nil, Do sends no body.
+//   - out is a pointer that Do decodes the JSON response into. A *json.RawMessage gets the body unchanged. Into anything
+//     else, an empty body cannot be decoded. If out is nil, Do reads no result from the body.
 //
-// If the body of the response has a code of 400 or more, Do returns an error, whatever the HTTP status. A transaction
+// An HTML page is an error, and if the body of the response has a code of 400 or more, Do returns an error, whatever the HTTP status. A transaction
 // is an exception: its code tells how it ended. A POST to /cache/purge waits for a purge permit. Do retries purges,
 // GET, HEAD and DELETE after transient failures, and any other write only if the service certainly did not process it.
 // If a retried DELETE gets 404 because an earlier attempt may have succeeded, Do returns nil and leaves out unchanged.
@@ -184,7 +185,11 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any) error
 	if v := reflect.ValueOf(out); out != nil && (v.Kind() != reflect.Pointer || v.IsNil()) {
 		return invalid("out", "is not a pointer that the response can be read into; pass &value")
 	}
-	if in != nil {
+	switch in.(type) {
+	case []byte, io.Reader: // encoding/json would send Base64, or {}
+		return invalid("in", "is a %T; pass JSON as a json.RawMessage", in)
+	case nil:
+	default:
 		if cl.Body, err = marshalJSON(in); err != nil {
 			return err
 		}

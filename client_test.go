@@ -205,13 +205,13 @@ func TestDoAndEnvelopes(t *testing.T) {
 // write is unknown, whatever the method. A response without a body may carry any label.
 func TestALoginPageIsNoResponse(t *testing.T) {
 	t.Parallel()
-	html := http.Header{"Content-Type": {"text/html; charset=utf-8"}}
+	html, json := http.Header{"Content-Type": {"text/html; charset=utf-8"}}, http.Header{"Content-Type": {"application/json"}}
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodHead} {
-		for _, body := range []string{"<html>log in</html>", "", " \n"} {
+		for body, header := range map[string]http.Header{"<html>log in</html>": html, "log in": html, "": html, " \n": html, "\n<!DOCTYPE html>": json} {
 			t.Run(method+" "+body, func(t *testing.T) {
 				t.Parallel()
 				inFakeTime(t, setup{}, func(f *fixture) {
-					f.fail(testserver.Fault{Path: "/config/things", Status: 200, Header: html, Body: body})
+					f.fail(testserver.Fault{Path: "/config/things", Status: 200, Header: header, Body: body})
 					err := f.client.Do(f.Context(), method, "/config/things", nil, nil)
 					switch {
 					case method == http.MethodHead || strings.TrimSpace(body) == "":
@@ -248,6 +248,8 @@ func TestDoRefuses(t *testing.T) {
 		name, method, path string
 		in                 any
 	}{
+		{"bytes", "POST", "/config/things", []byte(`{}`)},
+		{"a reader", "POST", "/config/things", strings.NewReader(`{}`)},
 		{"no method", "", "/tasks", nil},
 		{"a method with a blank", "GET /x", "/tasks", nil},
 		{"no path", "GET", "", nil},

@@ -100,6 +100,11 @@ func printedErrors(t *testing.T) (texts []string) {
 		note(getTask.call(f.Context(), f.client))
 		note(getTask.call(f.Context(), f.client))
 	})
+	hanging := webdelivery.BasicAuthFunc(func(ctx context.Context) (string, string, error) {
+		<-ctx.Done()
+		return "", "", ctx.Err()
+	})
+	inFakeTime(t, setup{auth: hanging}, func(f *fixture) { note(getTask.call(f.Context(), f.client)) })
 	for _, fault := range []testserver.Fault{
 		{Delay: time.Hour},
 		{Path: "/tasks/*", Status: 200, Body: "<html>", Header: http.Header{"Content-Type": {"text/html"}}},

@@ -368,6 +368,7 @@ func TestDoRefusesWhatIsNoJSON(t *testing.T) {
 			err := client.Do(t.Context(), http.MethodGet, "/x", nil, out)
 			require.ErrorIs(t, err, webdelivery.ErrBadReply, "%T %s", out, body)
 		}
-		require.NoError(t, client.Do(t.Context(), http.MethodGet, "/x", nil, new(json.RawMessage)), "as it is")
+		err := client.Do(t.Context(), http.MethodGet, "/x", nil, new(json.RawMessage)) // which is as it is, but a page is no response
+		assert.Equal(t, strings.HasPrefix(body, "<"), err != nil, body)
 	}
 }

@@ -167,7 +167,7 @@ func TestRepliesThatAreRefused(t *testing.T) {
 		{"an invalid escape", resultOf([]string{"a"}, "[\"\xff\\x\"]"), "invalid escape"},
 		{"broken JSON in a row", resultOf([]string{"a"}, `[01]`), "invalid character"},
 		{"too deep", resultOf([]string{"a"}, strings.Repeat("[", 20000)+strings.Repeat("]", 20000)), "exceeded max depth"},
-		{"an HTML page", "<html>", "invalid character"},
+		{"plain text", "log in", "invalid character"},
 	}
 	for _, tt := range tests {
 		for name, way := range ways {

@@ -416,12 +416,13 @@ time=2000-01-01T00:00:02.030Z level=DEBUG msg="webdelivery: attempt" method=GET 
 	})
 }
 
-// A password is removed in Base64 of either alphabet, alone or with the user name. This one has both characters in which
-// the alphabets differ, at both places.
+// A secret is removed in Base64 of either alphabet, a password alone or with the user name. These have both characters in
+// which the alphabets differ.
 func TestBase64OfEitherAlphabetIsHidden(t *testing.T) {
 	t.Parallel()
 	const secret = "ab??>>c>>?~?"
 	forms := map[string]bool{} // and whether the form differs in the two alphabets
+	auths := []webdelivery.Auth{webdelivery.BasicAuth(username, secret), webdelivery.SessionToken(secret)}
 	for _, text := range []string{secret, username + ":" + secret} {
 		for _, alphabet := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
 			form := alphabet.EncodeToString([]byte(text))
@@ -432,14 +433,18 @@ func TestBase64OfEitherAlphabetIsHidden(t *testing.T) {
 		require.True(t, differs, form)
 		body := []byte("no: " + form + " or Basic " + form)
 		transport := roundTripper(func(*http.Request) (*http.Response, error) { return response(http.StatusBadRequest, body), nil })
-		client, err := webdelivery.NewClient("https://api.example.com", customer, webdelivery.BasicAuth(username, secret),
-			webdelivery.WithHTTPClient(&http.Client{Transport: transport}))
-		require.NoError(t, err)
-		var e *webdelivery.Error
-		require.ErrorAs(t, getTask.call(t.Context(), client), &e)
-		assert.NotContains(t, string(e.Body), strings.TrimRight(form, "="))
-		assert.NotContains(t, everyPrint(e), strings.TrimRight(form, "="))
-		assert.Contains(t, string(e.Body), "[redacted]")
+		for i, auth := range auths {
+			if i == 1 && strings.TrimRight(form, "=") != base64.RawStdEncoding.EncodeToString([]byte(secret)) {
+				continue // a session has no user name
+			}
+			client, err := webdelivery.NewClient("https://api.example.com", customer, auth, webdelivery.WithHTTPClient(&http.Client{Transport: transport}))
+			require.NoError(t, err)
+			var e *webdelivery.Error
+			require.ErrorAs(t, getTask.call(t.Context(), client), &e)
+			assert.NotContains(t, string(e.Body), strings.TrimRight(form, "="))
+			assert.NotContains(t, everyPrint(e), strings.TrimRight(form, "="))
+			assert.Contains(t, string(e.Body), "[redacted]")
+		}
 	}
 }
 

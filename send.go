@@ -111,8 +111,9 @@ func (f *conn) send(ctx context.Context, cl call) (response, error) {
 		return response{}, f.newError(r, r.Err)
 	}
 	result := response{r, f, cl.id}
-	// The service sends no page, but a proxy with a login page does, so nothing is known of a write.
-	if wire.IsHTML(r.Header) && (r.Stream != nil || len(bytes.TrimSpace(r.Body)) > 0) {
+	// The service sends no page, but a proxy with a login page does, under any label, so nothing is known of a write.
+	body := bytes.TrimSpace(r.Body)
+	if bytes.HasPrefix(body, []byte("<")) || wire.IsHTML(r.Header) && (r.Stream != nil || len(body) > 0) {
 		if r.Stream != nil {
 			r.Stream.Close()
 		}

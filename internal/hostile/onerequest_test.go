@@ -60,7 +60,7 @@ func TestOneAttemptIsOneRequest(t *testing.T) {
 				err := op.call(bounded(t), c)
 				require.Error(t, err)
 				attempts, outcome := op.attempts, webdelivery.OutcomeUnknown
-				if name == "GOAWAY" && op.name == "POST" { // the service did not process the stream, and says so
+				if (name == "GOAWAY" || name == "REFUSED_STREAM") && op.name == "POST" { // the service did not process the stream, and says so
 					attempts, outcome = 3, webdelivery.OutcomeNotApplied
 				}
 				assert.Equal(t, attempts, attemptsOf(err), "attempts: %v", err)

@@ -113,14 +113,12 @@ func (a *authenticator) authorization(ctx context.Context) (credential, error) {
 	}
 	text := username + ":" + password.Reveal()
 	header := "Basic " + base64.StdEncoding.EncodeToString([]byte(text))
-	secrets := []string{password.Reveal(), text}
-	for _, alphabet := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
-		encoded := alphabet.EncodeToString([]byte(text))
-		secrets = append(secrets, alphabet.EncodeToString([]byte(password.Reveal())), encoded, "Basic "+encoded)
+	secrets := inBase64(password.Reveal(), text)
+	for _, secret := range inBase64(text) {
+		secrets = append(secrets, "Basic "+secret)
 	}
 	a.generation++
-	a.learn(&a.pairs, known{username: username, password: password, header: redact.New(header), generation: a.generation},
-		secrets...)
+	a.learn(&a.pairs, known{username: username, password: password, header: redact.New(header), generation: a.generation}, secrets...)
 	return credential{name: "Authorization", value: header, generation: a.generation}, nil
 }
 
@@ -159,7 +157,15 @@ func (a *authenticator) rotated(ctx context.Context, since uint64) bool {
 func (a *authenticator) learnToken(all *[]known, token redact.Secret) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.learn(all, known{}, token.Reveal(), a.Cookie+"="+token.Reveal())
+	a.learn(all, known{}, append(inBase64(token.Reveal()), a.Cookie+"="+token.Reveal())...)
+}
+
+// inBase64 returns texts and their Base64 in either alphabet.
+func inBase64(texts ...string) (all []string) {
+	for _, text := range texts {
+		all = append(all, text, base64.RawStdEncoding.EncodeToString([]byte(text)), base64.RawURLEncoding.EncodeToString([]byte(text)))
+	}
+	return all
 }
 
 // learn adds a pair or a token to all, and its texts to the secrets. The caller holds the lock.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -34,7 +35,7 @@ type login struct {
 type session struct {
 	token      redact.Secret
 	generation uint64
-	doubted    int       // status that caused the login, and that the login has not cured; 0 if there is none
+	doubted    []int     // statuses that caused this login and those shortly before, and that no login has cured
 	created    time.Time // when the login succeeded
 }
 
@@ -43,7 +44,7 @@ type flight struct {
 	done    chan struct{}
 	cancel  context.CancelFunc
 	waiters int
-	doubted int // as in session
+	doubted []int // as in session
 	session session
 	err     error
 }
@@ -77,7 +78,10 @@ func (l *login) join(ctx context.Context, newerThan uint64, doubted int) (sessio
 			what := fmt.Sprintf("login: not tried again for %v", wait.Round(time.Millisecond))
 			return session{}, nil, &unsentError{what: what, err: l.lastErr, login: true}
 		}
-		l.flight = &flight{done: make(chan struct{}), doubted: doubted}
+		l.flight = &flight{done: make(chan struct{})}
+		if doubted != 0 {
+			l.flight.doubted = append(slices.DeleteFunc(slices.Clone(l.session.doubted), func(s int) bool { return s == doubted }), doubted)
+		}
 		ctx, l.flight.cancel = context.WithCancel(context.WithoutCancel(ctx))
 		go l.run(ctx, l.flight)
 	}
@@ -161,7 +165,7 @@ func (l *login) renew(generation uint64, again bool) bool {
 func (l *login) doubt(status int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.possible() && (l.session.doubted != status || time.Since(l.session.created) >= maxCoolDown)
+	return l.possible() && (!slices.Contains(l.session.doubted, status) || time.Since(l.session.created) >= maxCoolDown)
 }
 
 // newest returns the newest session, and whether it is still valid.
@@ -178,7 +182,6 @@ func (l *login) accepted(generation uint64, doubted int) {
 	if generation != l.session.generation {
 		return
 	}
-	if l.worked, l.strikes = true, 0; doubted == l.session.doubted {
-		l.session.doubted = 0
-	}
+	l.worked, l.strikes = true, 0
+	l.session.doubted = slices.DeleteFunc(l.session.doubted, func(s int) bool { return s == doubted })
 }

@@ -19,9 +19,13 @@ import (
 // errorBodyWithin limits how long the body of a refusal is read; its status matters more.
 const errorBodyWithin = 2 * time.Second
 
-// goneBefore is net/http's text for a request that a server that shuts down did not process, as its GOAWAY says (RFC 9113,
-// section 6.8). "server sent GOAWAY and closed the connection" proves nothing.
-const goneBefore = "Transport received Server's graceful shutdown GOAWAY"
+// notProcessed reports whether net/http's text says that the server did not process the request: the GOAWAY of one that
+// shuts down, or the code of the stream (RFC 9113, section 8.7). "server sent GOAWAY and closed the connection" proves
+// nothing.
+func notProcessed(err error) bool {
+	text := err.Error()
+	return strings.Contains(text, "Transport received Server's graceful shutdown GOAWAY") || strings.Contains(text, "; REFUSED_STREAM; received from peer")
+}
 
 // outgoing is the request of one attempt with its trace and watchdog. It has its own URL and header, so that changes
 // made by the user's RoundTripper do not affect the next attempt.
@@ -198,7 +202,7 @@ func (c *call) fail(err error, o *outgoing) {
 	a := &c.last
 	late := o.late.Load()
 	neverLeft := late || o.connWanted.Load() && !o.connObtained.Load() // a RoundTripper that reports no connections proves nothing
-	a.unsent = neverLeft || strings.Contains(err.Error(), goneBefore)
+	a.unsent = neverLeft || notProcessed(err)
 	if c.Gate != nil {
 		how := lost
 		if neverLeft {
