@@ -2,10 +2,133 @@ package transport
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
+	"math"
+	"math/rand/v2"
 	"net/http"
+	"strings"
 	"time"
+
+	"github.com/webdelivery/webdelivery-go/internal/pace"
 )
+
+// Policy says how often and for how long a call is retried. All fields are required.
+type Policy struct {
+	MaxAttempts     int           // including the first
+	MinWait         time.Duration // upper bound of the first wait; doubles with each attempt
+	MaxWait         time.Duration // upper bound of every wait; a longer Retry-After ends the retries
+	ThrottleTimeout time.Duration // how long to retry a limited request that the service refuses as too fast
+}
+
+// backoff returns a random wait after the n-th attempt (from 1): full jitter under an exponential bound.
+func (p Policy) backoff(n int) time.Duration {
+	ceiling := p.MaxWait
+	if grown := math.Ldexp(float64(p.MinWait), n-1); grown < float64(p.MaxWait) { // floating point cannot overflow here
+		ceiling = time.Duration(grown)
+	}
+	return rand.N(ceiling) //nolint:gosec // jitter need not be secure
+}
+
+// situation holds everything that the verdict on a failed attempt depends on.
+type situation struct {
+	class    Class
+	limited  bool
+	outcome  Outcome // of the attempt
+	failures int     // transient failures of the call before this one
+
+	ended     bool // the caller's context has ended
+	transient bool
+	tooFast   bool
+
+	credentials credentials
+	renewed     bool // the call has already renewed the session
+
+	asked    time.Duration // from Retry-After; 0 if none
+	backoff  time.Duration // random wait if asked is 0
+	refusal  pace.Refusal  // of a limited request that came too fast
+	giveUpAt time.Time     // end of the retries of such a request
+	now      time.Time
+	deadline time.Time // of the caller's context; zero if none
+}
+
+// credentials is what a response means for the credentials of its request.
+type credentials int
+
+const (
+	taken    credentials = iota
+	refused              // a new login helps
+	doubtful             // a new login may help, but the status also has other meanings
+)
+
+// verdict is the decision after a failed attempt.
+type verdict struct {
+	action action
+	wait   time.Duration // before the next attempt
+	why    error         // why there is no next attempt, if the attempt's own error does not say
+}
+
+type action int
+
+const (
+	stop       action = iota
+	retry             // retry after the wait
+	comeAgain         // retry after the wait, without counting against the attempts
+	renew             // retry with a new session, if a login is possible and the call has not yet renewed it
+	renewDoubt        // the same, but other calls keep using the session
+)
+
+// decide returns the verdict on a failed attempt. It has no side effects. Whether a login is possible is left to carryOut.
+func (p Policy) decide(s situation) verdict {
+	switch {
+	case s.ended:
+		return verdict{}
+	case s.credentials == refused:
+		return verdict{action: renew} // nothing was done before, so even a write is retried
+	case s.credentials == doubtful && s.renewed:
+		return verdict{}
+	case s.credentials == doubtful:
+		return verdict{action: renewDoubt}
+	case s.limited && s.tooFast:
+		return p.decideTooFast(s)
+	}
+	wait := s.asked
+	if wait <= 0 {
+		wait = s.backoff
+	}
+	repeatable, most := true, p.MaxAttempts
+	if s.class == Once { // otherwise a retry can do no harm
+		repeatable, most = s.outcome == NotApplied, min(most, 3)
+	}
+	late := !s.deadline.IsZero() && s.deadline.Sub(s.now) <= wait
+	if !s.transient || !repeatable || wait > p.MaxWait || s.failures+1 >= most || late {
+		return verdict{}
+	}
+	return verdict{action: retry, wait: wait}
+}
+
+// decideTooFast returns the verdict on a limited request that the service refused as too fast. Its retries do not count
+// against the attempts, because the pace already slows down all requests.
+func (p Policy) decideTooFast(s situation) verdict {
+	wait := max(s.refusal.Wait, s.asked)
+	switch {
+	case p.MaxAttempts == 1:
+		return verdict{}
+	case s.now.Add(wait).After(s.giveUpAt):
+		return verdict{why: p.gaveUp()}
+	case !s.deadline.IsZero() && !s.now.Add(wait).Before(s.deadline):
+		return verdict{why: &pace.LateError{Wait: wait, Deadline: s.deadline.Sub(s.now), Refusing: true}}
+	case s.refusal.Everybody:
+		wait = 0 // the limiter waits
+	}
+	return verdict{action: comeAgain, wait: wait}
+}
+
+// gaveUp returns the error of a limited request that was refused as too fast until the ThrottleTimeout.
+func (p Policy) gaveUp() error {
+	return fmt.Errorf("refused as too fast, or the service is down, and waiting longer would exceed the ThrottleTimeout of %v", p.ThrottleTimeout)
+}
 
 // checkRetry reports whether another attempt follows. It ignores its arguments and judges c.last.
 func (c *call) checkRetry(context.Context, *http.Response, error) (bool, error) {
@@ -23,9 +146,6 @@ func (c *call) checkRetry(context.Context, *http.Response, error) (bool, error) 
 	}
 	return again, nil
 }
-
-// decidedWait is the Backoff of every loop. It returns RetryWaitMin, to which checkRetry has assigned the wait.
-func decidedWait(least, _ time.Duration, _ int, _ *http.Response) time.Duration { return least }
 
 // succeeded reports whether the last attempt got a complete success, and no code in its envelope contradicts that.
 func (c *call) succeeded() bool {
@@ -79,4 +199,108 @@ func (c *call) carryOut(v verdict) bool {
 		c.answered = attempt{} // this refusal says nothing about the next attempt
 	}
 	return again
+}
+
+// attempt is the result of one attempt.
+type attempt struct {
+	status     int // 0 without a response
+	header     http.Header
+	body       []byte
+	size       int64 // of the whole body
+	stream     *Stream
+	code       int    // of the body's envelope; 0 without one
+	err        error  // why no complete response arrived
+	unsent     bool   // nothing reached the service
+	generation uint64 // of the session that was used; 0 without one
+	permit     *Permit
+	refusal    pace.Refusal // of a limited request that came too fast
+}
+
+// effectiveStatus returns the HTTP status, or the code of the envelope if that is at least 400 and higher than the
+// status.
+func (a *attempt) effectiveStatus() int {
+	if a.code < http.StatusBadRequest {
+		return a.status
+	}
+	return max(a.status, a.code)
+}
+
+// outcome returns whether the service processed the attempt, as far as the client can know.
+func (a *attempt) outcome(limited bool) Outcome {
+	status := a.effectiveStatus()
+	switch {
+	case a.err != nil && a.unsent:
+		return NotApplied
+	case a.err != nil:
+		return Unknown
+	case limited && status == http.StatusServiceUnavailable:
+		return Unknown // the status means both too fast and an internal fault
+	case status < http.StatusMultipleChoices:
+		return Applied
+	case status == http.StatusServiceUnavailable && a.header.Get("Retry-After") != "":
+		return NotApplied
+	case status >= http.StatusBadRequest && status < http.StatusInternalServerError && status != http.StatusRequestTimeout:
+		return NotApplied
+	default:
+		return Unknown
+	}
+}
+
+// tooFast reports whether the service refused a limited request because requests come too fast. The status is then 429,
+// or 503 with or without Retry-After (open point 8).
+func (a *attempt) tooFast() bool {
+	status := a.effectiveStatus()
+	return a.err == nil && (status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable)
+}
+
+// Final reports whether a status refuses a request for good: 4xx, except 408 and 429.
+func Final(status int) bool {
+	return status >= http.StatusBadRequest && status < http.StatusInternalServerError &&
+		status != http.StatusRequestTimeout && status != http.StatusTooManyRequests
+}
+
+// transient reports whether a retry may succeed.
+func (a *attempt) transient() bool {
+	if a.err != nil {
+		_, unsent := errors.AsType[*unsentError](a.err)
+		return !unsent && !errors.Is(a.err, ErrResponseTooLarge) && !errors.Is(a.err, ErrBadReply) && !Misdirected(a.err)
+	}
+	status := a.effectiveStatus()
+	return status >= http.StatusBadRequest && !Final(status) && status != http.StatusNotImplemented
+}
+
+// RetryAfter returns the longest wait in the Retry-After headers of a response, or 0 if none can be parsed.
+func RetryAfter(h http.Header) time.Duration {
+	var wait time.Duration
+	for _, value := range h.Values("Retry-After") {
+		if at, err := http.ParseTime(strings.TrimSpace(value)); err == nil {
+			wait = max(wait, at.Sub(sentAt(h)))
+			continue
+		}
+		for seconds := range strings.SplitSeq(value, ",") { // a proxy may have joined two headers
+			wait = max(wait, secondsOf(strings.TrimSpace(seconds)))
+		}
+	}
+	return wait
+}
+
+// sentAt returns the time of a response by its sender's clock, so that a wrong clock on either side does no harm.
+func sentAt(h http.Header) time.Time {
+	if at, err := http.ParseTime(h.Get("Date")); err == nil {
+		return at
+	}
+	return time.Now()
+}
+
+// secondsOf parses a whole number of seconds. It returns the longest duration if the number is too large, and 0 if text
+// is not a number.
+func secondsOf(text string) time.Duration {
+	if text == "" || strings.Trim(text, "0123456789") != "" {
+		return 0
+	}
+	wait, err := time.ParseDuration(text + "s")
+	if err != nil { // too large
+		return math.MaxInt64
+	}
+	return wait
 }

@@ -4,8 +4,8 @@
 //
 // Send (call.go) creates a call with a retry loop. Each attempt is one RoundTrip (call.go): prepare gets a credential
 // and a permit, send (send.go) sends the request and reads the response within limits, settle and log record the
-// result. checkRetry (retry.go) asks Policy.decide (policy.go) for a verdict and acts on it. finish (response.go)
-// describes the last attempt.
+// result. checkRetry asks Policy.decide (retry.go) for a verdict and acts on it. finish (call.go) describes the last
+// attempt.
 package transport
 
 import (
@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/webdelivery/webdelivery-go/internal/address"
+	"github.com/webdelivery/webdelivery-go/internal/redact"
 )
 
 // Config configures a Transport. All fields are required except Logger.
@@ -77,4 +78,50 @@ func (t *Transport) LogIn(ctx context.Context) error {
 	}
 	_, err := t.auth.login.current(ctx, 0, 0)
 	return err
+}
+
+// The log never contains a header, a body or a query value.
+
+// log logs an attempt at level Debug, for a stream when it is closed. waited is how long the attempt waited for a
+// permit.
+func (c *call) log(started time.Time, waited time.Duration) {
+	if !c.t.logs(c.ctx, slog.LevelDebug) {
+		return
+	}
+	write := func(bytes int64) {
+		c.t.write(c.ctx, slog.LevelDebug, "webdelivery: attempt", &c.Request, c.last.err,
+			slog.Int("status", c.last.status), slog.Duration("duration", time.Since(started)-waited), slog.Int("attempt", c.attempts),
+			slog.Duration("wait", waited), slog.Int64("bytes", bytes))
+	}
+	if s := c.last.stream; s != nil {
+		s.closed = write
+	} else {
+		write(c.last.size)
+	}
+}
+
+// warn logs a message about an attempt at level Warn.
+func (c *call) warn(message string, err error, attrs ...slog.Attr) {
+	if c.t.logs(c.ctx, slog.LevelWarn) {
+		c.t.write(c.ctx, slog.LevelWarn, message, &c.Request, err, append([]slog.Attr{slog.Int("attempt", c.attempts)}, attrs...)...)
+	}
+}
+
+// Warn logs a warning about a request at level Warn, before its first attempt.
+func (t *Transport) Warn(ctx context.Context, r Request, message, warning string) {
+	if t.logs(ctx, slog.LevelWarn) {
+		t.write(ctx, slog.LevelWarn, message, &r, nil, slog.String("warning", warning))
+	}
+}
+
+func (t *Transport) logs(ctx context.Context, level slog.Level) bool {
+	return t.Logger != nil && t.Logger.Enabled(ctx, level)
+}
+
+func (t *Transport) write(ctx context.Context, level slog.Level, message string, r *Request, err error, attrs ...slog.Attr) {
+	attrs = append([]slog.Attr{slog.String("method", r.Method), slog.String("path", t.secrets.Text(t.Base.Path(r.Path)))}, attrs...)
+	if err != nil {
+		attrs = append(attrs, slog.String("error", redact.Line(t.secrets.Text(err.Error()))))
+	}
+	t.Logger.LogAttrs(ctx, level, message, attrs...)
 }

@@ -3,9 +3,16 @@ package wire
 import (
 	"bytes"
 	"cmp"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
 	"slices"
+	"strings"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	jsonv1 "github.com/go-json-experiment/json/v1"
 )
 
 // unreadableCode is used for a code that is a number but not an integer, which is a fault of the service.
@@ -85,4 +92,70 @@ func ErrorText(body []byte) string {
 		w.Add(name, value)
 	}
 	return w.Text()
+}
+
+// options makes a null leave a value unchanged, as in encoding/json, and decodes a time.Time from the service's
+// timestamps.
+var options = json.JoinOptions(jsonv1.MergeWithLegacySemantics(true), json.WithUnmarshalers(json.UnmarshalFunc(unmarshalTime)))
+
+// Decode decodes a complete JSON text. Unlike encoding/json, it matches names case-sensitively and rejects duplicate
+// ones. If it returns an error, out may be partly filled.
+func Decode(text []byte, out any) error { return json.Unmarshal(text, out, options) }
+
+// UnboundedNames is a jsontext option that accepts duplicate names. Without it, the tokenizer remembers every name of
+// an object, of which a member that is skipped may have millions.
+var UnboundedNames = jsontext.AllowDuplicateNames(true)
+
+// Members returns the members of a JSON object, in order and including duplicates. It stops at a syntax error, and
+// yields nothing for a text that is not an object.
+func Members(object []byte) iter.Seq2[string, jsontext.Value] {
+	return func(yield func(string, jsontext.Value) bool) {
+		text := bytes.TrimPrefix(object, []byte("\ufeff"))
+		dec := jsontext.NewDecoder(bytes.NewBuffer(text), UnboundedNames, jsontext.AllowInvalidUTF8(true))
+		if token, err := dec.ReadToken(); err != nil || token.Kind() != '{' {
+			return
+		}
+		for dec.PeekKind() == '"' {
+			token, _ := dec.ReadToken()
+			name := token.String()
+			if value, err := dec.ReadValue(); err != nil || !yield(name, value) {
+				return
+			}
+		}
+	}
+}
+
+// Reason returns the text of a decoding error, with the field that it is about. It returns "" for nil.
+func Reason(err error) string {
+	switch typed, ok := errors.AsType[*json.SemanticError](err); {
+	case err == nil:
+		return ""
+	case ok && typed.JSONPointer != "" && (typed.Err != nil || typed.GoType != nil):
+		field := strings.ReplaceAll(strings.TrimPrefix(string(typed.JSONPointer), "/"), "/", ".")
+		if typed.Err != nil {
+			return field + ": " + typed.Err.Error()
+		}
+		return fmt.Sprintf("%s: %v does not fit %v", field, typed.JSONKind, typed.GoType.Kind())
+	default:
+		return err.Error()
+	}
+}
+
+// maxShown is the maximum number of bytes of a value in an error.
+const maxShown = 200
+
+// Clip returns a value for an error text, or only the length of a long one. It does not truncate, because secrets are
+// removed from the error later, and a part of a secret could remain at the end.
+func Clip(value []byte) []byte {
+	if len(value) > maxShown {
+		return fmt.Appendf(nil, "a value of %d bytes", len(value))
+	}
+	return value
+}
+
+// IsHTML reports whether a response is an HTML page, which the service never sends.
+func IsHTML(h http.Header) bool {
+	mediaType, _, _ := strings.Cut(h.Get("Content-Type"), ";")
+	mediaType = strings.TrimSpace(mediaType)
+	return strings.EqualFold(mediaType, "text/html") || strings.EqualFold(mediaType, "application/xhtml+xml")
 }
