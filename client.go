@@ -160,10 +160,11 @@ var variables = map[string]string{
 //   - out is a pointer that Do decodes the JSON response into. A *json.RawMessage gets the body unchanged. Into anything
 //     else, an empty body cannot be decoded. If out is nil, Do reads no result from the body.
 //
-// An HTML page is an error, and if the body of the response has a code of 400 or more, Do returns an error, whatever the HTTP status. A transaction
-// is an exception: its code tells how it ended. A POST to /cache/purge waits for a purge permit. Do retries purges,
-// GET, HEAD and DELETE after transient failures, and any other write only if the service certainly did not process it.
-// If a retried DELETE gets 404 because an earlier attempt may have succeeded, Do returns nil and leaves out unchanged.
+// An HTML page is an error, and if the body of the response has a code of 400 or more, Do returns an error, whatever
+// the HTTP status. A transaction is an exception: its code tells how it ended. A POST to /cache/purge waits for a purge
+// permit. Do retries purges, GET, HEAD and DELETE after transient failures, and any other write only if the service
+// certainly did not process it. If a retried DELETE gets 404 because an earlier attempt may have succeeded, Do returns
+// nil and leaves out unchanged.
 //
 // If an argument is invalid, Do returns a [*ValidationError]. If it cannot decode the response, or gets null for a
 // struct, it returns [ErrBadReply], and the outcome of a write is [OutcomeUnknown].

@@ -168,7 +168,8 @@ func (s *TasksService) Wait(ctx context.Context, id string, options ...WaitOptio
 //
 // WaitAll polls one pending task at a time, at the intervals of a Wait, beginning with the last; a task that is still
 // pending then comes behind the others. When one has ended, WaitAll reads the others, 4 at a time, until it finds one
-// that is still pending. It thus sends one request for each task, and one for each interval. (Service document, [section 2.1].)
+// that is still pending. It thus sends one request for each task, and one for each interval. (Service document,
+// [section 2.1].)
 //
 // [section 2.1]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#21-task
 func (s *TasksService) WaitAll(ctx context.Context, ids []string, options ...WaitOption) ([]*Task, error) {

@@ -1,3 +1,8 @@
+// Package wire decodes the service's JSON. Member names must match exactly, and duplicate members and invalid UTF-8 are
+// errors. It accepts the different ways in which services write a number, a time or an error.
+//
+// The package must not depend on HTTP, the operations of the service, or the errors of the SDK. Its entry points are
+// [Decode], [Members], [Reason], [EnvelopeCode], and [Code], [Int] and [ParseTimestamp] for single values.
 package wire
 
 import (
