@@ -27,52 +27,37 @@ func notProcessed(err error) bool {
 	return strings.Contains(text, "Transport received Server's graceful shutdown GOAWAY") || strings.Contains(text, "; REFUSED_STREAM; received from peer")
 }
 
-// outgoing is the request of one attempt with its trace and watchdog. It has its own URL and header, so that changes
+// outgoing is the request of one attempt with its trace and timeout. It has its own URL and header, so that changes
 // made by the user's RoundTripper do not affect the next attempt.
 type outgoing struct {
 	trace
 
-	request  *http.Request
-	watchdog watchdog
-	stream   Stream // the response body, if the request has Begin
-	url      url.URL
-	header   [4]string // the values of request.Header
-}
-
-// watchdog cancels an attempt that takes too long. Unlike a deadline it can be stopped: a stream may take any time as
-// long as data keeps arriving.
-type watchdog struct {
-	cancel  context.CancelFunc
-	timer   *time.Timer
-	stream  atomic.Pointer[Stream] // if not nil, only a stalled read takes too long
+	request *http.Request
+	stream  Stream // the response body, if the request has Begin
+	url     url.URL
+	header  [4]string   // the values of request.Header
+	timer   *time.Timer // cancels the attempt. Unlike a deadline it can be stopped: a stream may take any time
 	expired atomic.Bool
 }
 
-// guard starts the timer and returns the context that it cancels.
-func (w *watchdog) guard(ctx context.Context, d time.Duration) context.Context {
-	ctx, w.cancel = context.WithCancel(ctx)
-	w.timer = time.AfterFunc(d, w.expire)
-	return ctx
+// expire cancels an attempt that takes too long.
+func (o *outgoing) expire() {
+	o.expired.Store(true)
+	o.cancel()
 }
 
-func (w *watchdog) expire() {
-	if s := w.stream.Load(); s != nil && !s.stalls() {
-		return
-	}
-	w.expired.Store(true)
-	w.cancel()
-}
-
-func (w *watchdog) stop() {
-	w.timer.Stop()
-	w.cancel()
+func (o *outgoing) stop() {
+	o.timer.Stop()
+	o.cancel()
 }
 
 // newOutgoing prepares the request of an attempt and starts its timeout.
 func (c *call) newOutgoing(req *http.Request, shown credential) *outgoing {
 	o := &outgoing{url: *req.URL}
-	ctx := o.watchdog.guard(c.ctx, c.t.AttemptTimeout)
-	o.ctx, o.cancel, o.permit = c.ctx, o.watchdog.cancel, c.last.permit
+	o.ctx, o.permit = c.ctx, c.last.permit
+	ctx, cancel := context.WithCancel(c.ctx)
+	o.cancel = cancel
+	o.timer = time.AfterFunc(c.t.AttemptTimeout, o.expire)
 	o.watch(c.t.plainHTTP2)
 	o.request = req.WithContext(httptrace.WithClientTrace(ctx, &o.hooks))
 	o.request.URL = &o.url
@@ -101,7 +86,7 @@ func (c *call) send(req *http.Request, shown credential) {
 		c.fail(err, o)
 	}
 	if c.last.stream == nil { // a stream is still watched
-		o.watchdog.stop()
+		o.stop()
 	}
 }
 
@@ -174,7 +159,7 @@ func (c *call) take(resp *http.Response) (code int, err error) {
 // rest.
 func (c *call) beginStream(resp *http.Response, o *outgoing) (code int, err error) {
 	a, s := &c.last, &o.stream
-	s.begin(resp.Body, &o.watchdog, c.t.IdleTimeout)
+	s.body, s.from, s.idle = resp.Body, o, c.t.IdleTimeout
 	head := limitedBody{from: s, limit: math.MaxInt64, keep: maxErrorBody}
 	code, _ = c.Begin(&head)
 	if code < 0 { // also find a code before a syntax error
@@ -218,7 +203,7 @@ func (c *call) fail(err error, o *outgoing) {
 		a.err = endedWith(ended, err)
 	case o.reset.Load():
 		a.err = errReset
-	case !o.watchdog.expired.Load() || stalled:
+	case !o.expired.Load() || stalled:
 		a.err = err
 	case a.unsent:
 		a.err = timeoutError(fmt.Sprintf("no connection within %v", c.t.AttemptTimeout))
