@@ -76,7 +76,7 @@ func (c *call) send(req *http.Request, shown credential) {
 	c.last.generation = shown.generation
 	o := c.newOutgoing(req, shown)
 	if c.Gate != nil {
-		defer o.endPermit(lost) // in case the RoundTripper panics
+		defer func() { o.permit.End(c.ctx, o.end()) }() // the request may have arrived, if nothing has ended it yet
 	}
 	resp, err := c.t.Next.RoundTrip(o.request) //nolint:bodyclose // receive reads and closes it, or a Stream does
 	if err == nil {
@@ -98,7 +98,7 @@ func (c *call) receive(resp *http.Response, o *outgoing) error {
 		resp.Body = http.NoBody // a RoundTripper may leave it out, such as one in a test
 	}
 	if c.Gate != nil {
-		o.endPermit(answered)
+		o.permit.End(c.ctx, time.Now())
 		c.noteRefusal() // before reading the body, which may be slow
 	}
 	if !c.Rules.isSuccess(a.status) {
@@ -188,12 +188,8 @@ func (c *call) fail(err error, o *outgoing) {
 	late := o.late.Load()
 	neverLeft := late || o.connWanted.Load() && !o.connObtained.Load() // a RoundTripper that reports no connections proves nothing
 	a.unsent = neverLeft || notProcessed(err)
-	if c.Gate != nil {
-		how := lost
-		if neverLeft {
-			how = notSent
-		}
-		o.endPermit(how)
+	if c.Gate != nil && neverLeft {
+		o.permit.End(c.ctx, time.Time{})
 	}
 	_, stalled := errors.AsType[timeoutError](err) // of a stream
 	switch ended := c.ctx.Err(); {

@@ -76,32 +76,17 @@ func (t *trace) watch(plainHTTP2 bool) {
 	}
 }
 
-// ending says how an attempt ended.
-type ending int
-
-const (
-	notSent  ending = iota // nothing reached the service
-	answered               // the response has arrived
-	lost                   // the request may have arrived
-)
-
-// endPermit ends the permit of a limited request with the latest time at which it may have arrived.
-func (t *trace) endPermit(how ending) {
+// end stops the hooks from ending the permit. It returns the latest time at which a request without a response may
+// arrive.
+func (t *trace) end() time.Time {
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	left := time.Now()
 	if t.ended = true; t.overdue != nil {
 		t.overdue.Stop()
 		left = t.written
 	}
-	t.mu.Unlock()
-	switch how {
-	case notSent:
-		t.permit.End(t.ctx, time.Time{})
-	case answered:
-		t.permit.End(t.ctx, time.Now())
-	default:
-		t.permit.End(t.ctx, left.Add(arrivesWithin))
-	}
+	return left.Add(arrivesWithin)
 }
 
 // speaksHTTP2 reports whether a connection uses HTTP/2. Without TLS it returns plain.
