@@ -32,26 +32,17 @@ var (
 	errSessionRefused = fmt.Errorf("the service refused the session that it had just created: %w", ErrUnauthorized)
 )
 
-// endedError is the error of a call whose context has ended. It wraps only the error of the context: the other error
-// may be the context's cause, which may come from another call.
-type endedError struct {
-	text string
-	err  error
-}
-
-func (e *endedError) Error() string { return e.text }
-func (e *endedError) Unwrap() error { return e.err }
-
-// endedWith returns an error that wraps the context error ended, and has the text of both.
+// endedWith returns the error of a call whose context has ended. It has the text of both errors but wraps only that of
+// the context: the other may be the context's cause, which may come from another call.
 func endedWith(ended, followed error) error {
-	switch {
-	case followed == nil, followed == ended: //nolint:errorlint // identity is meant
+	if followed == nil {
 		return ended
-	case strings.Contains(followed.Error(), ended.Error()):
-		return &endedError{followed.Error(), ended}
-	default:
-		return &endedError{ended.Error() + ": " + followed.Error(), ended}
 	}
+	before, after, found := strings.Cut(followed.Error(), ended.Error())
+	if !found {
+		before, after = "", ": "+followed.Error()
+	}
+	return fmt.Errorf("%s%w%s", before, ended, after)
 }
 
 // unsentError is a failure to get a permit or credentials, before the request was sent.
