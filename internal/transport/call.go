@@ -233,11 +233,12 @@ func (c *call) finish() *Response {
 	case c.ambiguous, r.OK:
 		r.Outcome = Unknown
 	}
+	got := &c.answered // the last response, even if a later attempt got none
+	r.Status, r.Code, r.Header, r.Body, r.Stream = got.status, got.code, got.header, got.body, got.stream
 	if r.OK {
-		r.Status, r.Code, r.Header, r.Body, r.Stream = a.status, a.code, a.header, a.body, a.stream
 		return r
 	}
-	r.TooFast = c.Gate != nil && c.answered.tooFast()
+	r.TooFast = c.Gate != nil && got.tooFast()
 	r.Unauthorized = c.Rules.refusesCredentials(a.effectiveStatus())
 	r.Err = cmp.Or(a.err, c.why)
 	if ended := c.ctx.Err(); ended != nil {
@@ -245,8 +246,6 @@ func (c *call) finish() *Response {
 	}
 	unsent, ok := errors.AsType[*unsentError](r.Err)
 	r.LoginFailed = ok && unsent.login
-	a = &c.answered // keep the last response even if a later attempt got none
-	r.Status, r.Code, r.Header, r.Body = a.status, a.code, a.header, a.body
 	return r
 }
 
