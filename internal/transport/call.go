@@ -32,7 +32,7 @@ type call struct {
 
 	last      attempt
 	answered  attempt       // the last one with a response
-	drained   http.Response // the last response, without its body
+	seen      http.Response // what the loop gets for every response, so that nothing follows a redirect
 	response  Response
 	attempts  int
 	failures  int          // transient failures, which the policy counts
@@ -63,11 +63,10 @@ func (t *Transport) Send(ctx context.Context, r Request) *Response {
 	if err != nil {
 		return &Response{Request: &c.Request, Err: err, Outcome: NotApplied}
 	}
-	c.http = http.Client{Transport: c, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	c.http.Transport, c.seen.Body = c, http.NoBody
 	c.loop = retryablehttp.Client{HTTPClient: &c.http, RetryMax: math.MaxInt, CheckRetry: c.checkRetry}
 	c.loop.Backoff = func(least, _ time.Duration, _ int, _ *http.Response) time.Duration { return least } // as checkRetry has set it
-	// The result is in c; the response of the loop has no body.
-	if _, err = c.loop.Do(req); err != nil && c.attempts == 0 { //nolint:bodyclose // see above
+	if _, err = c.loop.Do(req); err != nil && c.attempts == 0 {                                           //nolint:bodyclose // it is always c.seen
 		c.last.err = err // the loop's own, or the http.Client's
 	}
 	return c.finish()
@@ -114,7 +113,7 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 	if a.err != nil {
 		return nil, a.err
 	}
-	return &c.drained, nil
+	return &c.seen, nil
 }
 
 // prepare gets what an attempt needs before its timeout starts: a credential and, for a limited request, a permit. A

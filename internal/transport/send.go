@@ -108,8 +108,6 @@ func (c *call) receive(resp *http.Response, o *outgoing) error {
 	if err != nil {
 		return err
 	}
-	c.drained = *resp
-	c.drained.Body = http.NoBody
 	if code < 0 {
 		code = wire.EnvelopeCode(a.body, c.Rules.NotInEnvelope...)
 	}
