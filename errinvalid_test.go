@@ -101,7 +101,7 @@ func wrongly() map[string]func(ctx context.Context, c *webdelivery.Client) error
 			return err
 		},
 		"Export.All": func(ctx context.Context, c *client) error {
-			return drain(c.Stats.NewExport(webdelivery.EventsQuery{}, webdelivery.Cursor{}).All(ctx), func(...any) {})
+			return drain(c.Stats.NewExport(webdelivery.EventsQuery{}, webdelivery.Cursor{}, webdelivery.ExportOptions{}).All(ctx), func(...any) {})
 		},
 		"PurgeQueue.Purge": func(ctx context.Context, c *client) error {
 			queue, err := c.Purge.NewQueue(webdelivery.QueueOptions{})

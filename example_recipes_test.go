@@ -235,7 +235,7 @@ func exportEvents(ctx context.Context, client *webdelivery.Client, out io.Writer
 		return from, nil
 	}
 	query := webdelivery.EventsQuery{Dimensions: webdelivery.DimensionsOf[siemEvent](), Start: from.Start, End: until}
-	export := client.Stats.NewExport(query, from.Cursor)
+	export := client.Stats.NewExport(query, from.Cursor, webdelivery.ExportOptions{})
 	buffer := bufio.NewWriter(out)
 	lines, written := json.NewEncoder(buffer), from.Cursor.Count()
 	var failed error

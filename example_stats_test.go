@@ -43,7 +43,7 @@ func ExampleStatsService_NewExport() {
 		Dimensions: []string{webdelivery.DimEventTimestamp, webdelivery.DimClientIP}, Start: end.Add(-time.Hour), End: end,
 	}
 
-	export := client.Stats.NewExport(query, webdelivery.Cursor{})
+	export := client.Stats.NewExport(query, webdelivery.Cursor{}, webdelivery.ExportOptions{})
 	for row, err := range export.All(ctx) {
 		if err != nil {
 			fmt.Println(err)
@@ -66,7 +66,7 @@ func ExampleStatsService_NewExport() {
 		return
 	}
 	fmt.Println("continue after", cursor.Count(), "events, at", cursor.Time().Format(time.TimeOnly))
-	for row, err := range client.Stats.NewExport(query, cursor).All(ctx) {
+	for row, err := range client.Stats.NewExport(query, cursor, webdelivery.ExportOptions{}).All(ctx) {
 		if err != nil {
 			fmt.Println(err)
 			return

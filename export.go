@@ -1,11 +1,12 @@
 package webdelivery
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -14,13 +15,16 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dchest/siphash"
+
 	"github.com/webdelivery/webdelivery-go/internal/resume"
 	"github.com/webdelivery/webdelivery-go/internal/transport"
+	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
-// Export reads every raw event of a time range exactly once, even if responses break. Create it with
-// [StatsService.NewExport]. Only one goroutine at a time may range over [Export.All]; Cursor is safe for concurrent
-// use.
+// Export reads every raw event exactly once, even if responses break, events are recorded late, or the process ends and
+// another one continues from a [Cursor]. Create it with [StatsService.NewExport]. Only one goroutine at a time may range
+// over [Export.All] or [Export.Follow]; Cursor and Late are safe for concurrent use.
 //
 // Export requests the events in ascending order of event_timestamp_ms. After a break, it resumes two seconds before the
 // second of the last event and skips the events that it has already yielded, so it does not matter whether the service
@@ -28,162 +32,171 @@ import (
 //
 // [section 4.3]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#43-security-statistics-endpoints
 type Export struct {
-	family *StatsFamily[EventsQuery]
-	params statsParams
-	query  string // identifies the query of a cursor
-	from   Cursor
-	err    error // of the arguments
-	busy   atomic.Bool
-	warned sync.Once
+	family  *StatsFamily[EventsQuery]
+	params  statsParams
+	options ExportOptions
+	query   exportQuery // of a cursor
+	from    Cursor
+	err     error // of the arguments
+	busy    atomic.Bool
+	late    atomic.Int64
+	warned  sync.Once
 
 	warnings []string
 
 	position *resume.Position
+	key      []byte     // of the checksums
+	at       time.Time  // of the last new row
+	content  []byte     // of it
+	sum      resume.Sum // of it
 
 	mu      sync.Mutex
 	columns []string // of the first response
 }
 
-// Cursor is the position of an [Export]. Store it as JSON, so that another process can continue. The JSON has a
-// checksum of about 22 bytes for each event of the last two seconds, and no content of any event. The zero value is the
-// start of the time range.
-type Cursor struct{ state *cursorState }
-
-// cursorState is the JSON of a cursor. It never changes.
-type cursorState struct {
-	Version  int              `json:"version"`
-	Query    string           `json:"query"`
-	Columns  []string         `json:"columns"`
-	Position *resume.Position `json:"position"`
-	Check    string           `json:"check"` // checksum of the rest, because a damaged cursor would yield events twice
+// ExportOptions says how an [Export] reads events that the service records late. The zero value is valid.
+type ExportOptions struct {
+	// Lookback is how long after its time an event may be recorded to be yielded, out of order, when it appears. Later
+	// ones are only counted, see [LateError]. Memory needs 8 bytes, and a stored cursor 11, for each event of that time;
+	// above 5,500,000 events, the export looks back for a shorter time, and logs that. Default 0, which means 2 s; at most
+	// three days, for which the service keeps events.
+	Lookback time.Duration
+	// Delay ends each range over All so long before now, if the query has no End, because most events are recorded within
+	// this time. Default 5 minutes.
+	Delay time.Duration
+	// AcceptGap lets the export go on after a [GapError], when somebody has confirmed that the events are lost.
+	AcceptGap bool
 }
 
-func (s cursorState) sum() string {
-	s.Check = ""
-	text, err := json.Marshal(s)
-	if err != nil {
-		return ""
-	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:8])
+// LateError means that the service recorded events more than [ExportOptions.Lookback] after their time. All does not
+// yield them, and reports each once. Events that the service deletes can hide as many late ones.
+type LateError struct {
+	Late     int64     // number of these events
+	From, To time.Time // in which they happened
 }
 
-const cursorVersion = 1
-
-// Count returns the number of events up to the cursor.
-func (c Cursor) Count() int64 {
-	if c.state == nil {
-		return 0
-	}
-	return c.state.Position.Rows()
+// Error says how many, when, and what to do.
+func (e *LateError) Error() string {
+	return fmt.Sprintf("webdelivery: %s between %s and %s recorded too late to be exported; a longer Lookback finds such events",
+		counted(e.Late, "event", "events"), e.From.Format(time.RFC3339), e.To.Format(time.RFC3339))
 }
 
-// Time returns the latest time of an event up to the cursor, or the zero time at the start.
-func (c Cursor) Time() time.Time {
-	if c.state == nil {
-		return time.Time{}
-	}
-	return c.state.Position.Last()
+func (e *LateError) outcomeOfWrite() Outcome { return OutcomeNotApplied }
+
+// GapError means that an export was not continued in time: the service no longer has the events between two times.
+// Nothing was read. Go on with [ExportOptions.AcceptGap], or with a new export.
+type GapError struct{ From, To time.Time }
+
+// Error returns both times.
+func (e *GapError) Error() string {
+	return fmt.Sprintf("webdelivery: the export has come to %s, and the service has events since %s only (EventsRetention); set AcceptGap to go on without those between",
+		e.From.Format(time.RFC3339), e.To.Format(time.RFC3339))
 }
 
-// MarshalJSON returns the cursor as JSON; the zero value is null.
-func (c Cursor) MarshalJSON() ([]byte, error) { return json.Marshal(c.state) }
+func (e *GapError) outcomeOfWrite() Outcome { return OutcomeNotApplied }
 
-// UnmarshalJSON reads a stored cursor. If b is not a cursor, or is one of another version, it returns a
-// [*ValidationError].
-func (c *Cursor) UnmarshalJSON(b []byte) error {
-	var state *cursorState
-	err := json.Unmarshal(b, &state)
-	switch {
-	case err != nil:
-		return invalid("cursor", "is not the JSON of a cursor")
-	case state == nil:
-	case state.Version != cursorVersion:
-		return invalid("cursor", "has version %d, and this SDK reads version %d; start without a cursor", state.Version, cursorVersion)
-	case state.Position == nil || state.Query == "" || state.Check != state.sum():
-		return invalid("cursor", "is damaged, or is not the JSON of a cursor")
-	}
-	c.state = state
-	return nil
-}
-
-// NewExport creates an export of the raw events of a time range. It sends nothing. Pass the zero [Cursor] to start at
-// the beginning of the time range. A cursor belongs to its query, of which only the end of the time range may change.
-// NewExport ignores the Limit of the query, and SortBy must be empty. If an argument is invalid, [Export.All] yields a
-// [*ValidationError].
-func (s *StatsService) NewExport(query EventsQuery, from Cursor) *Export {
-	e := &Export{family: s.Events, params: query.params(), from: from, position: &resume.Position{}}
+// NewExport creates an export of raw events. It sends nothing. The zero [Cursor] starts at the query's Start; with
+// another one, which knows its Start, that of the query has no effect. A cursor belongs to a customer, the path of the base URL, and the dimensions and
+// filter of the query. If the query has no End, each range over [Export.All] reads up to [ExportOptions.Delay] before
+// now, and otherwise up to End, or now if that is earlier. NewExport ignores the Limit of the query, and SortBy must be
+// empty. If an argument is invalid, All yields a [*ValidationError].
+func (s *StatsService) NewExport(query EventsQuery, from Cursor, options ExportOptions) *Export {
+	e := &Export{family: s.Events, params: query.params(), options: options, from: from, position: &resume.Position{}}
+	e.options.Delay = cmp.Or(options.Delay, 5*time.Minute)
 	e.params.unshare()
 	e.params.Limit = 0
-	if len(e.params.SortBy) > 0 {
-		e.err = invalid("sortby", "an export sorts by %s; leave SortBy empty", DimEventTimestamp)
-		return e
-	}
-	e.params.SortBy = sortKeys{{Name: DimEventTimestamp}}
-	if _, e.err = e.family.parameters(&e.params); e.err != nil {
-		return e
-	}
-	if e.query, e.err = e.params.id(s.conn.service); e.err != nil {
-		return e
-	}
-	rest := e.params
-	if from.Time().After(rest.Start) {
-		rest.Start = from.Time()
-	}
-	e.warnings = e.family.rules.warnings(&rest, time.Now())
-	if from.state == nil {
-		return e
-	}
-	e.columns, e.position = from.state.Columns, from.state.Position.Clone()
-	switch {
-	case from.state.Query != e.query:
-		e.err = invalid("cursor", "belongs to another export: its service, customer, start, dimensions or filter differ")
-	case from.Count() > 0 && from.Time().After(e.params.End):
-		e.err = invalid("cursor", "is at %s, after the end of the time range", from.Time().Format(time.RFC3339Nano))
-	}
+	e.err = e.prepare(s.conn)
 	return e
+}
+
+// prepare checks the arguments, and continues at the cursor.
+func (e *Export) prepare(f *conn) error {
+	const kept = 3 * 24 * time.Hour
+	p := &e.params
+	switch {
+	case len(p.SortBy) > 0:
+		return invalid("sortby", "an export sorts by %s; leave SortBy empty", DimEventTimestamp)
+	case e.options.Lookback < 0 || e.options.Lookback > kept:
+		return invalid("ExportOptions.Lookback", "%v is not between 0 and three days, for which the service keeps events", e.options.Lookback)
+	case e.options.Delay < 0:
+		return invalid("ExportOptions.Delay", "%v is below 0", e.options.Delay)
+	}
+	p.SortBy = sortKeys{{Name: DimEventTimestamp}}
+	start, endless := p.Start, p.End.IsZero()
+	if state := e.from.state; state != nil {
+		e.columns, e.position, e.key = state.Columns, state.Position.Clone(), state.Key
+		p.Start = e.position.Start
+	}
+	if endless {
+		p.End = p.Start.Add(time.Second)
+	}
+	if _, err := e.family.parameters(p); err != nil {
+		return err
+	}
+	e.query = p.exportQuery(f)
+	rest := *p
+	if rest.Start = slices.MaxFunc([]time.Time{rest.Start, e.position.Reached()}, time.Time.Compare); e.from.state == nil {
+		e.warnings = e.family.rules.warnings(&rest, time.Now())
+		e.position.Start, e.key = p.Start, make([]byte, 16)
+		_, _ = rand.Read(e.key) // it never fails
+	} else if differs := e.query.differs(e.from.state.Query); differs != "" {
+		return invalid("cursor", "belongs to another export: %s differs", differs)
+	} else if !start.IsZero() && start.UTC().Truncate(time.Second).Before(p.Start) {
+		e.warnings = []string{"the cursor continues an export since " + p.Start.Format(timeLayout) + "; the earlier Start of the query has no effect"}
+	}
+	if endless {
+		p.End = time.Time{}
+	} else if e.position.Last().After(p.End.Add(time.Second)) { // a service may include the second of the end
+		return invalid("cursor", "is at %s, after the end of the time range", e.position.Last().Format(time.RFC3339Nano))
+	}
+	return nil
 }
 
 // Cursor returns the position after the last event that [Export.All] has yielded. In the loop body, that is the current
 // event, so store the results of an event before you store the cursor.
 //
 // [Scan] may end with an error at an event that All has yielded but the loop body never sees: after such an error,
-// store the cursor that you took before. Cursor copies the checksums of up to two seconds, so call it every few
-// thousand events rather than for each.
+// store the cursor that you took before. Cursor takes longer with a longer Lookback, though not with more events, so
+// call it every few thousand events rather than for each.
 func (e *Export) Cursor() Cursor {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.err != nil || e.columns == nil {
+	if e.err != nil {
 		return e.from
 	}
-	state := &cursorState{Version: cursorVersion, Query: e.query, Columns: slices.Clone(e.columns), Position: e.position.Clone()}
-	state.Check = state.sum()
-	return Cursor{state}
+	return Cursor{&cursorState{Query: e.query, Key: e.key, Columns: slices.Clone(e.columns), Position: e.position.Clone()}}
 }
 
 // Warnings says, in plain words, which part of the time range is before [EventsRetention], so that the service no
-// longer had its events when the export was created. Time before the cursor does not count. It returns nil if there is
-// nothing to report. The first range over All also logs the warnings, see [WithLogger].
-func (e *Export) Warnings() []string {
-	return slices.Clone(e.warnings)
+// longer had its events when the export was created, and that the Start of the query is before that of the cursor. It returns nil
+// if there is nothing to report. The first range over All also logs the warnings, see [WithLogger].
+func (e *Export) Warnings() []string { return slices.Clone(e.warnings) }
+
+// Late returns how many events this export has reported as recorded too late, see [LateError].
+func (e *Export) Late() int64 { return e.late.Load() }
+
+// Key returns a text that identifies the current event, so that a receiver can drop what it gets twice. It is the same
+// in every process and with every cursor, but depends on the dimensions and their order. Events with the same customer,
+// time and values are numbered. Call it in the loop over All, Follow or [Scan].
+func (e *Export) Key() string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s\n%d\n", e.query.Customer, max(1, e.position.Copies(e.at, e.sum)))
+	h.Write(e.content)
+	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// All returns the events after the cursor in ascending order of their times; an event that arrived late may be out of
-// order by up to two seconds. A row is valid until the next step. All keeps only the checksums of two seconds in
-// memory.
+// All returns the events after the cursor in ascending order of their times, and before them, out of order, those that
+// were recorded since the last range over All with times that it had already passed, up to [ExportOptions.Lookback]. A
+// row is valid until the next step. Range over All again to get events that have come since.
 //
 // If a response breaks or the service is down, All sends another request. It yields an error and ends if no new event
 // has arrived for 5 minutes, if 4 responses in a row are unusable, or if the service rejects the request with a status
 // of 300 to 499 other than 408 and 429. Before the first row, a request that fails despite its retries ends All.
 //
-// At the end, All compares the number of events with total_results, up to the second of the last event. Missing events
-// arrived late, with times that All had already passed. All then yields an [*IncompleteError], whose Total counts the
-// yielded and the missing events. It reports each missing event once, even if another process continues from a stored
-// cursor, and none of the days that the service drops within an hour. If the events are not sorted, are outside the
-// time range, or are missing from a later response, All yields [ErrBadReply].
-//
-// To get events that have arrived since, range over All again: it continues after the last event. If another loop
-// ranges over All at the same time, All yields a [*ValidationError].
+// At the end, All compares the number of events with total_results. Events that were announced and not sent are an
+// [*IncompleteError], and later ranges read them; those recorded too late are a [*LateError]. A cursor from before the
+// retention is a [*GapError]. If the events are not sorted, are outside the time range, or are missing from a later
+// response, All yields [ErrBadReply].
 func (e *Export) All(ctx context.Context) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		if e.err != nil {
@@ -195,17 +208,133 @@ func (e *Export) All(ctx context.Context) iter.Seq2[Row, error] {
 			return
 		}
 		defer e.busy.Store(false)
-		e.warned.Do(func() { e.family.warn(ctx, e.warnings) })
-		r := exportRun{Export: e, ctx: ctx, yield: yield}
-		r.run = resume.Run{Source: &r, Position: e.position, Start: e.params.Start, End: e.params.End}
-		err := r.run.All()
-		if late, ok := errors.AsType[*resume.MissingError](err); ok {
-			err = &IncompleteError{Got: e.position.Rows(), Total: e.position.Rows() + late.Missing}
+		e.warned.Do(func() {
+			if e.from.state == nil {
+				e.family.warn(ctx, e.warnings)
+			} else {
+				e.warn(ctx, e.warnings...)
+			}
+		})
+		end, err := e.end(time.Now().UTC())
+		if err != nil {
+			yield(Row{}, err)
+			return
 		}
-		if err != nil && !r.stopped {
+		if !end.After(e.params.Start) || !end.Add(time.Second).After(e.position.Last()) {
+			return
+		}
+		r := exportRun{Export: e, ctx: ctx, yield: yield}
+		r.run = resume.Run{Source: &r, Position: e.position, End: end, Lookback: e.options.Lookback, Few: 10_000}
+		if err = e.found(ctx, r.run.All()); err != nil && !r.stopped {
 			yield(Row{}, err)
 		}
 	}
+}
+
+// end returns the end of a range over All that begins now.
+func (e *Export) end(now time.Time) (end time.Time, err error) {
+	if end = e.params.End; end.IsZero() {
+		end = now.Add(-e.options.Delay).Truncate(time.Second)
+	} else if end.After(now) {
+		end = now.Truncate(time.Second)
+	}
+	reached, kept := e.position.Reached(), EventsRetention(now)
+	if !reached.IsZero() && reached.Before(end) && reached.Before(kept) && !e.options.AcceptGap {
+		err = &GapError{reached, kept}
+	}
+	return end, err
+}
+
+// found turns the error of a run into that of All.
+func (e *Export) found(ctx context.Context, err error) error {
+	if e.position.Shortened() {
+		e.warn(ctx, "there are too many events for a cursor; late ones are found for a shorter time than Lookback")
+	}
+	missing, ok := errors.AsType[*resume.MissingError](err)
+	if !ok {
+		return err
+	}
+	var errs []error
+	if missing.Announced > 0 {
+		errs = append(errs, &IncompleteError{Got: e.position.Rows(), Total: e.position.Rows() + missing.Announced})
+	}
+	if missing.Late > 0 {
+		e.late.Add(missing.Late)
+		errs = append(errs, &LateError{missing.Late, missing.From, missing.To})
+	}
+	return join(errs...)
+}
+
+func (e *Export) warn(ctx context.Context, warnings ...string) {
+	for _, warning := range warnings {
+		e.family.conn.transport.Warn(ctx, getCall(e.family.rules.path+"/data", "").Request, "webdelivery: export", warning)
+	}
+}
+
+// Follow yields the events as they come, in rounds: each is a range over [Export.All], and the next one begins so long
+// after it has ended, which must be above 0. A round may have no events. After a round, send what is left and store the
+// cursor, which is valid at every event, too.
+//
+// Follow ends with the context, which is no error, or when the last round has yielded one: when nothing could be read
+// for [WaitMaxOutage], the only option, or at an error that a repetition does not cure. It logs other errors ([WithLogger]),
+// and so [LateError], which [Export.Late] counts; what an [IncompleteError] has announced is read by a later round.
+func (e *Export) Follow(ctx context.Context, every time.Duration, options ...WaitOption) iter.Seq[iter.Seq2[Row, error]] {
+	w, err := newWaiter(options)
+	if err == nil && every <= 0 {
+		err = invalid("every", "%v is not above 0", every)
+	}
+	if err == nil && (w.every > 0 || w.timeout > 0) {
+		err = invalid("options", "Follow has no option but WaitMaxOutage")
+	}
+	return func(yield func(iter.Seq2[Row, error]) bool) {
+		if err != nil {
+			yield(failing[Row](err))
+			return
+		}
+		p := polling{waiter: w, good: time.Now()}
+		for ctx.Err() == nil {
+			var failure, final error
+			goOn := yield(func(yield func(Row, error) bool) {
+				failure, final = e.round(ctx, &p, yield)
+			})
+			if !goOn || final != nil {
+				return
+			}
+			if err := p.pause(ctx, every, failure); err != nil && ctx.Err() == nil {
+				yield(failing[Row](&waitError{"webdelivery: following events: " + within(err.Error()) + ": " + within(failure.Error()), []error{err, failure}}))
+				return
+			}
+		}
+	}
+}
+
+// round ranges over All once. It returns the failure that the next round may not meet, or the error that has ended it.
+func (e *Export) round(ctx context.Context, p *polling, yield func(Row, error) bool) (failure, final error) {
+	for row, err := range e.All(ctx) {
+		switch {
+		case err == nil:
+			if p.good = time.Now(); !yield(row, nil) {
+				return nil, nil
+			}
+		case ctx.Err() != nil:
+			return nil, nil
+		case isType[*LateError](err), isType[*IncompleteError](err):
+			e.warn(ctx, err.Error())
+		case isType[*GapError](err), judgeExport(err) == resume.Final:
+			yield(Row{}, err)
+			return nil, err
+		default:
+			e.warn(ctx, err.Error())
+			return err, nil
+		}
+	}
+	p.good = time.Now()
+	return nil, nil
+}
+
+func isType[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
 }
 
 // exportRun is one range over an export. [resume.Run] reads from it.
@@ -215,9 +344,10 @@ type exportRun struct {
 	run     resume.Run
 	ctx     context.Context //nolint:containedctx // context of the range
 	yield   func(Row, error) bool
-	stopped bool   // by the loop body
-	final   bool   // another response would be no better
-	content []byte // of the last row
+	stopped bool      // by the loop body
+	final   bool      // another response would be no better
+	column  int       // of the times
+	date    wire.Date // of the last row
 }
 
 func (r *exportRun) Total(from, to time.Time) (total int64, first time.Time, err error) {
@@ -242,8 +372,8 @@ func (r *exportRun) Total(from, to time.Time) (total int64, first time.Time, err
 	return one.Total(), first, nil
 }
 
-func (r *exportRun) Read(from time.Time, limit int64, replay *resume.Replay) (total int64, err error) {
-	parameters, err := r.parameters(from, r.params.End, limit)
+func (r *exportRun) Read(from, to time.Time, limit int64, replay *resume.Replay) (total int64, err error) {
+	parameters, err := r.parameters(from, to, limit)
 	if err != nil {
 		return 0, err
 	}
@@ -255,7 +385,7 @@ func (r *exportRun) Read(from time.Time, limit int64, replay *resume.Replay) (to
 		}
 		isNew := false
 		if unusable == nil {
-			isNew, unusable = r.take(replay, row)
+			isNew, unusable = r.take(replay, row, to)
 		}
 		r.stopped = isNew && !r.yield(row, nil)
 		return unusable == nil && !r.stopped
@@ -268,8 +398,8 @@ func (r *exportRun) Read(from time.Time, limit int64, replay *resume.Replay) (to
 	case short:
 		got := r.position.Rows()
 		return incomplete.Total, &IncompleteError{Got: got, Total: got + max(0, incomplete.Total-incomplete.Got)}
-	case err == nil && !r.stopped && replay.Left(r.params.End) > 0 && !from.Before(r.KeptFrom()):
-		return 0, &changeError{fmt.Errorf("%w: the response lacks %d events that an earlier one had", ErrBadReply, replay.Left(r.params.End)), OutcomeNotApplied}
+	case err == nil && !r.stopped && replay.Left() > 0 && !from.Before(r.KeptFrom()):
+		return 0, &changeError{fmt.Errorf("%w: the response lacks %d events that an earlier one had", ErrBadReply, replay.Left()), OutcomeNotApplied}
 	default:
 		return 0, err
 	}
@@ -285,9 +415,16 @@ func (r *exportRun) Sleep(d time.Duration) error { return sleep(r.ctx, d) }
 func (r *exportRun) KeptFrom() time.Time { return EventsRetention(time.Now().Add(time.Hour)) }
 
 func (r *exportRun) Judge(err error) resume.Fault {
+	if r.ctx.Err() != nil || r.final {
+		return resume.Final
+	}
+	return judgeExport(err)
+}
+
+func judgeExport(err error) resume.Fault {
 	e, isError := errors.AsType[*Error](err)
 	switch {
-	case r.ctx.Err() != nil, errors.Is(err, ErrInvalid), r.final:
+	case errors.Is(err, ErrInvalid):
 		return resume.Final
 	case !isError, errors.Is(err, ErrBadReply), errors.Is(err, ErrResponseTooLarge):
 		return resume.Unusable
@@ -310,6 +447,9 @@ func (r *exportRun) checkColumns(row Row) error {
 	if r.columns != nil && !slices.Equal(columns, r.columns) {
 		return fmt.Errorf("the columns are %q, but were %q before", columns, r.columns)
 	}
+	if r.column = slices.Index(columns, DimEventTimestamp); r.column < 0 {
+		return errors.New("the rows have no column " + DimEventTimestamp)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.columns = columns
@@ -317,21 +457,17 @@ func (r *exportRun) checkColumns(row Row) error {
 }
 
 // take reports whether a row is new. A new row counts as yielded. The checksum of a row covers its time, but not how
-// the time is spelled.
-func (r *exportRun) take(replay *resume.Replay, row Row) (isNew bool, err error) {
-	column := slices.Index(r.columns, DimEventTimestamp)
-	if column < 0 {
-		return false, errors.New("the rows have no column " + DimEventTimestamp)
-	}
-	at, err := row.At(column).Time()
+// the time is spelled. It is keyed, because whoever sends the requests of the events could otherwise hide some of them.
+func (r *exportRun) take(replay *resume.Replay, row Row, to time.Time) (isNew bool, err error) {
+	at, err := row.row.At(r.column).TimeAfter(&r.date)
 	switch {
 	case err != nil:
 		return false, fmt.Errorf("%s: %w", DimEventTimestamp, err)
-	case at.Before(r.params.Start), at.After(r.params.End): // an event at the end may belong to the time range, see open point 33
+	case at.Before(r.params.Start), !at.Before(to.Add(time.Second)): // the second of the end may belong to the time range, see open point 33
 		return false, fmt.Errorf("an event of %s is outside the time range", at.Format(time.RFC3339Nano))
 	}
 	r.content = binary.BigEndian.AppendUint64(r.content[:0], uint64(at.UnixNano()))
-	r.content = row.row.AppendContent(r.content, column)
-	sum := sha256.Sum256(r.content)
-	return replay.Take(at, resume.Sum(sum[:]))
+	r.content = row.row.AppendContent(r.content, r.column)
+	r.at, r.sum = at, resume.Sum(siphash.Hash(binary.LittleEndian.Uint64(r.key), binary.LittleEndian.Uint64(r.key[8:]), r.content))
+	return replay.Take(at, r.sum)
 }

@@ -181,6 +181,7 @@ func (e *anExport) restart() {
 // read ranges over an export until it has read so many rows.
 func (e *anExport) read(export *webdelivery.Export, most int) (names []string, err error) {
 	e.Helper()
+	time.Sleep(time.Until(e.query.End)) // an export does not ask for the future
 	for row, err := range export.All(e.Context()) {
 		if err != nil {
 			return names, err
@@ -218,7 +219,7 @@ func TestAnExportHasEachRowOnce(t *testing.T) {
 				require.NoError(e, json.Unmarshal(stored, &cursor))
 			}
 			e.restart()
-			export := e.client.Stats.NewExport(e.query, cursor)
+			export := e.client.Stats.NewExport(e.query, cursor, webdelivery.ExportOptions{})
 			most := 1 + e.service.random.IntN(len(e.service.events)/5)
 			names, err := e.read(export, most)
 			require.NoError(e, err)
@@ -245,7 +246,7 @@ func TestRequestsOfAnExport(t *testing.T) {
 	t.Parallel()
 	inExport(t, eventsOf(3, 10), func(e *anExport) {
 		e.query.Limit = 5 // is ignored
-		export := e.client.Stats.NewExport(e.query, webdelivery.Cursor{})
+		export := e.client.Stats.NewExport(e.query, webdelivery.Cursor{}, webdelivery.ExportOptions{})
 		names, err := e.read(export, math.MaxInt)
 		require.NoError(e, err)
 		assert.ElementsMatch(e, namesOf(e.service.events), names)
@@ -270,15 +271,16 @@ func TestRequestsOfAnExport(t *testing.T) {
 func TestLateRows(t *testing.T) {
 	t.Parallel()
 	inExport(t, eventsOf(20, 10), func(e *anExport) {
-		export := e.client.Stats.NewExport(e.query, webdelivery.Cursor{})
+		export := e.client.Stats.NewExport(e.query, webdelivery.Cursor{}, webdelivery.ExportOptions{})
 		first, err := e.read(export, 105) // up to the middle of the eleventh second
 		require.NoError(e, err)
 		e.service.events = append(e.service.events, anEvent{exported.Add(8 * time.Second), "lost"}, anEvent{exported.Add(9500 * time.Millisecond), "late"})
 		slices.SortStableFunc(e.service.events, func(a, b anEvent) int { return a.at.Compare(b.at) })
 		rest, err := e.read(export, math.MaxInt)
-		var incomplete *webdelivery.IncompleteError
-		require.ErrorAs(e, err, &incomplete)
-		assert.Equal(e, webdelivery.IncompleteError{Got: 201, Total: 202}, *incomplete)
+		var late *webdelivery.LateError
+		require.ErrorAs(e, err, &late)
+		assert.Equal(e, webdelivery.LateError{Late: 1, From: exported, To: exported.Add(18 * time.Second)}, *late)
+		assert.Equal(e, int64(1), export.Late())
 		assert.Contains(e, rest, "12:00:09.500 late")
 		assert.Len(e, append(first, rest...), 201)
 	})
@@ -357,8 +359,9 @@ func TestWhatEndsAnExport(t *testing.T) {
 			inExport(t, eventsOf(100, 10), func(e *anExport) {
 				e.service.pieces = 400
 				tc.prepare(e.service)
+				time.Sleep(time.Until(e.query.End))
 				began := time.Now()
-				got, err := e.read(e.client.Stats.NewExport(e.query, webdelivery.Cursor{}), math.MaxInt)
+				got, err := e.read(e.client.Stats.NewExport(e.query, webdelivery.Cursor{}, webdelivery.ExportOptions{}), math.MaxInt)
 				assert.LessOrEqual(e, time.Since(began), tc.within)
 				incomplete := (*webdelivery.IncompleteError)(nil)
 				switch {
@@ -391,8 +394,8 @@ func TestWhatEndsAnExport(t *testing.T) {
 // If an argument of an export is invalid, Rows yields the error and sends nothing.
 func TestArgumentsOfAnExport(t *testing.T) {
 	t.Parallel()
-	inExport(t, eventsOf(3, 2), func(e *anExport) {
-		export := e.client.Stats.NewExport(e.query, webdelivery.Cursor{})
+	inExport(t, eventsOf(5, 2), func(e *anExport) {
+		export := e.client.Stats.NewExport(e.query, webdelivery.Cursor{}, webdelivery.ExportOptions{})
 		_, err := e.read(export, math.MaxInt)
 		require.NoError(e, err)
 		cursor := export.Cursor()
@@ -402,12 +405,11 @@ func TestArgumentsOfAnExport(t *testing.T) {
 			"dimensions": func(q *webdelivery.EventsQuery) { q.Dimensions = nil },
 			"endtime":    func(q *webdelivery.EventsQuery) { q.End = q.Start },
 			"cursor":     func(q *webdelivery.EventsQuery) { q.Dimensions = []string{"domain"} },
-			"cursor ":    func(q *webdelivery.EventsQuery) { q.Start = q.Start.Add(-time.Hour) },
-			"cursor  ":   func(q *webdelivery.EventsQuery) { q.End = q.Start.Add(time.Second) },
+			"cursor ":    func(q *webdelivery.EventsQuery) { q.End = q.Start.Add(time.Second) },
 		} {
 			query := e.query
 			change(&query)
-			wrong := e.client.Stats.NewExport(query, cursor)
+			wrong := e.client.Stats.NewExport(query, cursor, webdelivery.ExportOptions{})
 			_, err := e.read(wrong, 1)
 			var invalid *webdelivery.ValidationError
 			require.ErrorAs(e, err, &invalid)
@@ -417,7 +419,7 @@ func TestArgumentsOfAnExport(t *testing.T) {
 		assert.Empty(e, e.service.requests)
 		query := e.query
 		query.End = query.End.Add(time.Hour)
-		_, err = e.read(e.client.Stats.NewExport(query, cursor), 1)
+		_, err = e.read(e.client.Stats.NewExport(query, cursor, webdelivery.ExportOptions{}), 1)
 		require.NoError(e, err, "the end may change")
 		for range export.All(e.Context()) { // nothing is new
 			e.Error("a row that was yielded before")
@@ -495,7 +497,7 @@ func TestWhatAnExportDoesNotBelieve(t *testing.T) {
 			return whole(`["2026-11-20 12:00:01.000","a"],["2026-11-20 12:00:02.500","b"],`+c, 3)
 		}, "a b c", nil},
 		"events before the time range": {func(int) (string, bool) { return whole(`["2026-11-20T11:59:59.999","x"]`, 1) }, "", webdelivery.ErrBadReply},
-		"events behind the time range": {func(int) (string, bool) { return whole(`["2026-11-21T12:00:00.001","x"]`, 1) }, "", webdelivery.ErrBadReply},
+		"events behind the time range": {func(int) (string, bool) { return whole(`["2026-11-21T12:00:01","x"]`, 1) }, "", webdelivery.ErrBadReply},
 		"an event at its end":          {func(int) (string, bool) { return whole(`["2026-11-21T12:00:00","x"]`, 1) }, "x", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -503,7 +505,7 @@ func TestWhatAnExportDoesNotBelieve(t *testing.T) {
 			inExport(t, nil, func(e *anExport) {
 				time.Sleep(time.Until(exported)) // now is the day of the events, so that they are kept
 				e.service.body = func(n int, _ string) (string, bool) { return tc.body(n) }
-				names, err := e.read(e.client.Stats.NewExport(e.query, webdelivery.Cursor{}), math.MaxInt)
+				names, err := e.read(e.client.Stats.NewExport(e.query, webdelivery.Cursor{}, webdelivery.ExportOptions{}), math.MaxInt)
 				for i := range names {
 					_, names[i], _ = strings.Cut(names[i], " ")
 				}
@@ -543,12 +545,12 @@ func TestAnExportBeyondTheRetention(t *testing.T) {
 				return event.at.Before(webdelivery.EventsRetention(now)) || event.at.After(now)
 			})
 			e.query.End = now
-			export := e.client.Stats.NewExport(e.query, cursor)
+			export := e.client.Stats.NewExport(e.query, cursor, webdelivery.ExportOptions{})
 			names, err := e.read(export, math.MaxInt)
 			if n == 8 {
-				var incomplete *webdelivery.IncompleteError
-				require.ErrorAs(e, err, &incomplete)
-				assert.Equal(e, int64(1), incomplete.Total-incomplete.Got)
+				var late *webdelivery.LateError
+				require.ErrorAs(e, err, &late)
+				assert.Equal(e, webdelivery.LateError{Late: 1, From: day(7).Truncate(24 * time.Hour), To: day(8).Truncate(24 * time.Hour)}, *late)
 			} else {
 				require.NoError(e, err)
 			}
@@ -562,22 +564,26 @@ func TestAnExportBeyondTheRetention(t *testing.T) {
 	})
 }
 
-// A cursor belongs to one service and one customer.
+// A cursor belongs to a customer and a path, whatever the host is called.
 func TestACursorOfAnotherCustomer(t *testing.T) {
 	t.Parallel()
 	inExport(t, eventsOf(2, 2), func(e *anExport) {
-		export := e.client.Stats.NewExport(e.query, webdelivery.Cursor{})
+		export := e.client.Stats.NewExport(e.query, webdelivery.Cursor{}, webdelivery.ExportOptions{})
 		_, err := e.read(export, math.MaxInt)
 		require.NoError(e, err)
-		for _, at := range [][2]string{{"https://api.example.com", "umbrella"}, {"https://api.example.org", customer}} {
+		for differs, at := range map[string][2]string{
+			"customer": {"https://api.example.com", "umbrella"}, "path of the base URL": {"https://api.example.com/eu", customer},
+			"customer and path of the base URL": {"https://api.example.com/eu", "umbrella"},
+		} {
 			other, err := webdelivery.NewClient(at[0], at[1], webdelivery.BasicAuth(username, password), webdelivery.WithHTTPClient(&http.Client{Transport: e.service}))
 			require.NoError(e, err)
-			_, err = e.read(other.Stats.NewExport(e.query, export.Cursor()), 1)
+			_, err = e.read(other.Stats.NewExport(e.query, export.Cursor(), webdelivery.ExportOptions{}), 1)
 			require.ErrorIs(e, err, webdelivery.ErrInvalid)
+			assert.Contains(e, err.Error(), "another export: "+differs+" differs")
 		}
-		same, err := webdelivery.NewClient("https://API.example.com:443/", customer, webdelivery.BasicAuth(username, password), webdelivery.WithHTTPClient(&http.Client{Transport: e.service}))
+		same, err := webdelivery.NewClient("https://api.example.org:8443/", customer, webdelivery.BasicAuth(username, password), webdelivery.WithHTTPClient(&http.Client{Transport: e.service}))
 		require.NoError(e, err)
-		_, err = e.read(same.Stats.NewExport(e.query, export.Cursor()), 1)
+		_, err = e.read(same.Stats.NewExport(e.query, export.Cursor(), webdelivery.ExportOptions{}), 1)
 		require.NoError(e, err)
 	})
 }

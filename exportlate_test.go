@@ -77,10 +77,10 @@ func TestNineDaysOfHourlyRuns(t *testing.T) {
 			}
 			sorted(e.service.events)
 			e.query.End = now.Add(-5 * time.Minute)
-			export := e.client.Stats.NewExport(e.query, e.stored(cursor))
+			export := e.client.Stats.NewExport(e.query, e.stored(cursor), webdelivery.ExportOptions{})
 			for row, err := range export.All(e.Context()) {
-				if incomplete, ok := errors.AsType[*webdelivery.IncompleteError](err); ok {
-					reports[now.Format("02 15:04")] = incomplete.Total - incomplete.Got
+				if late, ok := errors.AsType[*webdelivery.LateError](err); ok {
+					reports[now.Format("02 15:04")] = late.Late
 					continue
 				}
 				require.NoError(e, err)
@@ -103,20 +103,20 @@ func TestBordersOfATimeRange(t *testing.T) {
 			e.service.events = append(e.service.events, anEvent{exported.Add(time.Duration(1+second) * time.Second), "event"})
 		}
 		e.query.End = exported.Add(61 * time.Second)
-		export := e.client.Stats.NewExport(e.query, webdelivery.Cursor{})
+		export := e.client.Stats.NewExport(e.query, webdelivery.Cursor{}, webdelivery.ExportOptions{})
 		got, err := e.read(export, 30)
 		require.NoError(e, err)
 		require.Equal(e, exported.Add(30*time.Second), export.Cursor().Time())
 
 		e.query.End = exported.Add(30 * time.Second)
-		again := e.client.Stats.NewExport(e.query, e.stored(export.Cursor()))
+		again := e.client.Stats.NewExport(e.query, e.stored(export.Cursor()), webdelivery.ExportOptions{})
 		rest, err := e.read(again, math.MaxInt)
 		require.NoError(e, err, "up to the last event")
 		assert.Empty(e, rest)
 
 		for _, end := range []int{45, 60, 60, 61} {
 			e.query.End = exported.Add(time.Duration(end) * time.Second)
-			again = e.client.Stats.NewExport(e.query, e.stored(again.Cursor()))
+			again = e.client.Stats.NewExport(e.query, e.stored(again.Cursor()), webdelivery.ExportOptions{})
 			rest, err = e.read(again, math.MaxInt)
 			require.NoError(e, err, end)
 			got = append(got, rest...)

@@ -13,6 +13,7 @@ require (
 )
 
 require (
+	github.com/dchest/siphash v1.2.3 // indirect
 	github.com/hashicorp/go-cleanhttp v0.5.2 // indirect
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
 )

@@ -75,7 +75,7 @@ func TestQueriesBeyondTheRetention(t *testing.T) {
 					result, err := f.client.Stats.Events.Query(f.Context(), query)
 					require.NoError(f, err)
 					check("Query", result.Warnings)
-					export := f.client.Stats.NewExport(query, webdelivery.Cursor{})
+					export := f.client.Stats.NewExport(query, webdelivery.Cursor{}, webdelivery.ExportOptions{})
 					for range 2 {
 						_, err = collect(export.All(f.Context()))
 						require.NoError(f, err)
@@ -108,12 +108,12 @@ func TestAnExportThatGoesOnHasNoWarning(t *testing.T) {
 		query := webdelivery.EventsQuery{
 			Dimensions: []string{webdelivery.DimClientIP}, Start: time.Now().AddDate(0, 0, -5), End: time.Now().Add(-time.Hour),
 		}
-		export := f.client.Stats.NewExport(query, webdelivery.Cursor{})
+		export := f.client.Stats.NewExport(query, webdelivery.Cursor{}, webdelivery.ExportOptions{})
 		_, err := collect(export.All(f.Context()))
 		require.NoError(f, err)
 		assert.Len(f, export.Warnings(), 1)
 		assert.NotEmpty(f, log())
-		rest := f.client.Stats.NewExport(query, export.Cursor())
+		rest := f.client.Stats.NewExport(query, export.Cursor(), webdelivery.ExportOptions{})
 		_, err = collect(rest.All(f.Context()))
 		require.NoError(f, err)
 		assert.Empty(f, rest.Warnings())

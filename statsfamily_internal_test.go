@@ -6,8 +6,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/webdelivery/webdelivery-go/filters"
 )
 
 // Section 8: a response has all matching rows up to the limit, 10 by default, and up to the size of a top-K. That is 20
@@ -87,28 +85,4 @@ func TestAMonthBefore(t *testing.T) {
 		query.Start = query.Start.Add(-time.Second)
 		assert.Len(t, wafTrendsRules.warnings(query, at), 1, now)
 	}
-}
-
-// The id of a query depends on everything except its end. Stored cursors hold it, so it must not change.
-func TestIDsOfQueries(t *testing.T) {
-	t.Parallel()
-	service := "https://api.example.com"
-	id := func(change func(*statsParams)) string {
-		q := statsParams{
-			Dimensions: []string{"rule_id"}, Start: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), End: time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC),
-			SortBy: sortKeys{{Name: "event_timestamp_ms"}},
-		}
-		change(&q)
-		id, err := q.id(service)
-		require.NoError(t, err)
-		return id
-	}
-	const want = "7c4798e317c804c32ede46fb9663f3de" // sha256sum of service, ? and the query string with the start as endtime
-	assert.Equal(t, want, id(func(*statsParams) {}))
-	assert.Equal(t, want, id(func(q *statsParams) { q.End = q.End.Add(time.Hour) }))
-	assert.NotEqual(t, want, id(func(q *statsParams) { q.Start = q.Start.Add(time.Second) }))
-	assert.NotEqual(t, want, id(func(q *statsParams) { q.Filter = filters.Eq("a", "1") }))
-	assert.NotEqual(t, want, id(func(q *statsParams) { q.Dimensions = []string{"domain"} }))
-	service = "https://api.example.org"
-	assert.NotEqual(t, want, id(func(*statsParams) {}))
 }

@@ -1,8 +1,6 @@
 package webdelivery
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"net/url"
 	"slices"
@@ -48,15 +46,6 @@ func (s sortKeys) EncodeValues(name string, values *url.Values) error {
 // unshare gives p slices of its own, so that the caller may change those of the query.
 func (p *statsParams) unshare() {
 	p.Dimensions, p.Metrics, p.SortBy = slices.Clone(p.Dimensions), slices.Clone(p.Metrics), slices.Clone(p.SortBy)
-}
-
-// id identifies valid parameters at a service. It does not depend on the end.
-func (p *statsParams) id(service string) (string, error) {
-	endless := *p
-	endless.End = p.Start
-	text, err := endless.encode("starttime")
-	sum := sha256.Sum256([]byte(service + "?" + text))
-	return hex.EncodeToString(sum[:16]), err
 }
 
 // encode returns the query string. startTime is the name of the parameter for the start.

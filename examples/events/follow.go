@@ -17,7 +17,7 @@ func (c *copying) follow(ctx context.Context, stats *webdelivery.StatsService, s
 	for round := 0; ctx.Err() == nil; {
 		query.End = time.Now().Add(-set.follow)
 		if query.Start.Before(query.End) {
-			c.events = stats.NewExport(query, c.events.Cursor())
+			c.events = stats.NewExport(query, c.events.Cursor(), webdelivery.ExportOptions{})
 			err := c.each(ctx, out)
 			_, lost := out.Keep()
 			switch {

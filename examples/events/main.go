@@ -114,7 +114,7 @@ func export(ctx context.Context, client *webdelivery.Client, set settings, s pro
 		progressbar.OptionThrottle(100*time.Millisecond))
 	defer func() { _ = c.bar.Clear() }()
 
-	c.events = client.Stats.NewExport(set.query, from)
+	c.events = client.Stats.NewExport(set.query, from, webdelivery.ExportOptions{})
 	write := c.copy
 	if set.follow > 0 {
 		write = func(ctx context.Context, out output) error { return c.follow(ctx, client.Stats, set, out, s) }

@@ -94,7 +94,7 @@ func TestTheCursorIsNeverAhead(t *testing.T) {
 			set, err := parse(flagsOfMany(file), program.Streams{Err: io.Discard}, noon.Add(time.Hour))
 			require.NoError(t, err)
 			set.pace = often
-			events := srv.Client(t).Stats.NewExport(set.query, webdelivery.Cursor{})
+			events := srv.Client(t).Stats.NewExport(set.query, webdelivery.Cursor{}, webdelivery.ExportOptions{})
 			var out *partial
 			rows, saved, inTheWay := 0, "", filepath.Join(newCursorOf(file), "in the way")
 			for row, err := range events.All(t.Context()) {

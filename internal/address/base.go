@@ -126,6 +126,9 @@ func (b *Base) String() string {
 // Path returns the full escaped path of an address below the base, for errors and log records.
 func (b *Base) Path(below string) string { return b.path + below }
 
+// Customer returns the name of the customer.
+func (b *Base) Customer() string { return b.customer }
+
 // Key identifies the purge limit of this base, because the service counts per customer. Hosts that differ only in a
 // trailing dot are different origins but share a key, since two limits for one host would allow too many purges.
 func (b *Base) Key() string {

@@ -102,7 +102,7 @@ func exports(path string) []Operation {
 			return func(yield func(webdelivery.Row, error) bool) {
 				query := Events(use.now(), 0)
 				query.SortBy = nil
-				export := c.Stats.NewExport(query, webdelivery.Cursor{})
+				export := c.Stats.NewExport(query, webdelivery.Cursor{}, webdelivery.ExportOptions{})
 				defer func() { use.Show(export, export.Cursor()) }()
 				export.All(ctx)(yield)
 			}

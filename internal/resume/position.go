@@ -1,7 +1,7 @@
 package resume
 
 import (
-	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,71 +11,84 @@ import (
 	"time"
 )
 
-// Sum is a checksum of a row. Rows with the same content have the same Sum.
-type Sum [16]byte
+const (
+	maxRecent  = 5_500_000 // rows that a position recognizes: some 60 MB of JSON
+	maxSeconds = 4 * day   // for which it does
+	day        = 24 * 60 * 60
+)
 
-// Position is how far an export has come. The zero value is its beginning. It may be used by one [Run] at a time,
-// during which only Clone may be called concurrently.
+// Sum is a keyed checksum of a row. Rows with the same content have the same Sum. It only needs to differ from those of
+// the same second: among n rows of a second, a new one is taken for another once in 2^64/n.
+type Sum uint64
+
+// second holds the delivered rows of one second.
+type second struct {
+	sums []Sum // one for each row, in the order of delivery; append only, because clones share it
+	full int64 // rows exactly at its start
+}
+
+func (s second) rows() int64 { return int64(len(s.sums)) }
+
+// border says which rows at the end of a span a source counts.
+type border int
+
+const (
+	exclusive   border = iota // none, as far as is known
+	atEnd                     // those exactly at the end
+	wholeSecond               // all of the second of the end
+)
+
+// Position is how far an export has come. The zero value, with a Start, is its beginning. It may be used by one [Run]
+// at a time, during which only Clone may be called concurrently.
 type Position struct {
 	mu sync.Mutex // held while the position changes, and by Clone
 	counted
-	recent recent // the rows of the last second and of the one before
+	recent []second // from First on, up to the second of the last row
+	known  int64    // rows in recent
+	keep   int64    // how many seconds before the last two stay in recent
+	full   bool     // fewer stay, because there are too many rows
 }
 
 // counted is the stored form of a position. The order of its fields affects the checksum of a cursor.
 type counted struct {
+	Start     time.Time `json:"start"`               // of the export
+	Until     time.Time `json:"until,omitzero"`      // end of the last run that read everything
 	Handed    int64     `json:"rows"`                // number of rows delivered
 	Latest    time.Time `json:"last,omitzero"`       // latest time of a delivered row
-	Recent    [2][]byte `json:"recent,omitzero"`     // only when stored: sums, n copies for a row that came n times
-	Days      perDay    `json:"days,omitempty"`      // delivered rows of each day
-	Full      int64     `json:"full,omitempty"`      // rows exactly at the start of the last second
-	Earlier   int64     `json:"earlier,omitempty"`   // rows exactly at the start of the second before the last
-	Midnights perDay    `json:"midnights,omitempty"` // rows exactly at the start of each day
+	First     int64     `json:"first,omitempty"`     // the second since which rows are recognized
+	Days      perDay    `json:"days,omitempty"`      // delivered rows of each day before First
+	Midnights perDay    `json:"midnights,omitempty"` // those exactly at the start of the day
+	Firsts    perDay    `json:"firsts,omitempty"`    // those of the first second of the day
 	Late      perDay    `json:"late,omitempty"`      // missing rows of each day that have been reported
+	Border    border    `json:"border,omitempty"`    // of the source
+	Recent    []byte    `json:"recent,omitempty"`    // only when stored: of each second the numbers of rows and of full ones, and the sums
 }
 
 // perDay counts rows by day, numbered from 1970.
 type perDay map[int64]int64
 
-func dayOf(at time.Time) int64 { return at.Truncate(24*time.Hour).Unix() / (24 * 60 * 60) }
+func dayOf(second int64) int64 { return (second - ((second%day)+day)%day) / day }
 
-// since returns the number of rows of the day of at and of later days.
-func (d perDay) since(at time.Time) (rows int64) {
+// since returns the number of rows of a day and of later days.
+func (d perDay) since(first int64) (rows int64) {
 	for day, n := range d {
-		if day >= dayOf(at) {
+		if day >= first {
 			rows += n
 		}
 	}
 	return rows
 }
 
-// plus counts one more row, and drops days older than a week, for which the service no longer has events.
-func (d perDay) plus(at time.Time) perDay {
+// plus counts more rows of a day, and drops days older than a week, for which the service no longer has events.
+func (d perDay) plus(day, n int64) perDay {
 	if d == nil {
 		d = perDay{}
 	}
-	day := dayOf(at)
-	if d[day]++; d[day] == 1 {
+	if d[day] += n; d[day] == n {
 		maps.DeleteFunc(d, func(old, _ int64) bool { return old < day-7 })
 	}
 	return d
 }
-
-// sums counts rows by their sums, since rows can have the same content.
-type sums map[Sum]int
-
-func (s sums) count() (n int64) {
-	for _, times := range s {
-		n += int64(times)
-	}
-	return n
-}
-
-// recent holds the rows of one second and of the second before.
-type recent [2]sums
-
-func (r recent) clone() recent { return recent{maps.Clone(r[0]), maps.Clone(r[1])} }
-func (r recent) count() int64  { return r[0].count() + r[1].count() }
 
 // Rows returns the number of rows delivered so far.
 func (p *Position) Rows() int64 { return p.Handed }
@@ -83,56 +96,133 @@ func (p *Position) Rows() int64 { return p.Handed }
 // Last returns the latest time of a delivered row, or the zero time if there is none.
 func (p *Position) Last() time.Time { return p.Latest }
 
-// From returns the start of the next request, in whole seconds. It is one second before the rows that Take recognizes,
-// because a source may omit rows exactly at the start. For the zero Position it is before every row.
-func (p *Position) From() time.Time { return p.Latest.Truncate(time.Second).Add(-2 * time.Second) }
+// Reached returns the time up to which everything was read, or the zero time if nothing was.
+func (p *Position) Reached() time.Time { return later(p.Latest, p.Until) }
 
-// Clone returns an independent copy.
+// Shortened reports whether the position recognizes late rows for a shorter time than the run asked for, because there
+// are too many.
+func (p *Position) Shortened() bool { return p.full }
+
+// from returns the start of the next request for rows after the position, in whole seconds. It is one second before
+// those that must come again, because a source may omit rows at the start.
+func (p *Position) from() time.Time { return p.Latest.Truncate(time.Second).Add(-2 * time.Second) }
+
+// first returns the start of the second since which rows are recognized.
+func (p *Position) first() time.Time { return time.Unix(p.First, 0).UTC() }
+
+// Clone returns an independent copy. Its cost depends on the number of seconds, not on that of rows.
 func (p *Position) Clone() *Position {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	c := &Position{counted: p.counted, recent: p.recent.clone()}
-	c.Days, c.Midnights, c.Late = maps.Clone(p.Days), maps.Clone(p.Midnights), maps.Clone(p.Late)
+	c := &Position{counted: p.counted, recent: slices.Clone(p.recent), known: p.known, keep: p.keep, full: p.full}
+	for i, s := range c.recent {
+		c.recent[i].sums = slices.Clip(s.sums) // the clone's next row needs another array
+	}
+	c.Days, c.Midnights, c.Firsts, c.Late = maps.Clone(p.Days), maps.Clone(p.Midnights), maps.Clone(p.Firsts), maps.Clone(p.Late)
 	return c
 }
 
-// secondsAgo returns how many whole seconds at is before the second of the last row. It is negative if at is later.
-func (p *Position) secondsAgo(at time.Time) int64 { return p.Latest.Unix() - at.Unix() }
+// at returns the delivered rows of a second, if they are recognized.
+func (p *Position) at(unix int64) second {
+	if i := unix - p.First; i >= 0 && i < int64(len(p.recent)) {
+		return p.recent[i]
+	}
+	return second{}
+}
 
-// add records a row as delivered. Its second is at most one before that of the last row.
+// Copies returns how many rows of a second with this sum were delivered.
+func (p *Position) Copies(at time.Time, sum Sum) (n int) {
+	for _, s := range p.at(at.Unix()).sums {
+		if s == sum {
+			n++
+		}
+	}
+	return n
+}
+
+// add records a row as delivered. Its second is not before First.
 func (p *Position) add(at time.Time, sum Sum) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	switch ago := p.secondsAgo(at); {
-	case p.Handed == 0 || ago < -1:
-		p.recent, p.Full, p.Earlier = recent{{}, {}}, 0, 0
-	case ago == -1:
-		p.recent, p.Full, p.Earlier = recent{{}, p.recent[0]}, 0, p.Full
+	unix := at.Unix()
+	if p.Handed == 0 {
+		p.First = max(p.Start.Unix(), unix-1-p.keep)
 	}
 	if p.Handed == 0 || at.After(p.Latest) {
 		p.Latest = at
 	}
-	p.Handed, p.Days = p.Handed+1, p.Days.plus(at)
-	ago := p.secondsAgo(at)
-	p.recent[ago][sum]++
-	if at.Equal(at.Truncate(time.Second)) {
-		*[]*int64{&p.Full, &p.Earlier}[ago]++
+	if p.Handed++; unix-p.First >= int64(len(p.recent)) {
+		room := int64(0)
+		if n := len(p.recent); n > 0 {
+			room = p.recent[n-1].rows()
+		}
+		p.forget(unix - 1 - p.keep)
+		p.recent = append(p.recent, make([]second, unix-p.First-int64(len(p.recent))+1)...)
+		p.recent[unix-p.First].sums = make([]Sum, 0, room)
 	}
-	if at.Equal(at.Truncate(24 * time.Hour)) {
-		p.Midnights = p.Midnights.plus(at)
+	s := &p.recent[unix-p.First]
+	if s.sums = append(s.sums, sum); at.Nanosecond() == 0 {
+		s.full++
+	}
+	for p.known++; p.known > maxRecent && len(p.recent) > 2; {
+		p.full = true
+		p.forget(p.First + 1)
+	}
+}
+
+// keepFor sets how late a row may appear to be recognized as new. One second more is kept, because a source may omit
+// rows of the first second of a span.
+func (p *Position) keepFor(lookback time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.keep, p.full = 0, false; lookback > 0 {
+		p.keep = 1 + int64((lookback+time.Second-1)/time.Second)
+	}
+}
+
+// forget drops the rows before a second, except their number.
+func (p *Position) forget(before int64) {
+	if n := len(p.recent); n > 0 {
+		if last := &p.recent[n-1]; cap(last.sums) > len(last.sums)*9/8 {
+			last.sums = slices.Clone(last.sums) // little more room than needed
+		}
+	}
+	for ; p.First < before && len(p.recent) > 0; p.First++ {
+		s, day := p.recent[0], dayOf(p.First)
+		if p.recent = p.recent[1:]; s.rows() == 0 {
+			continue
+		}
+		p.known -= s.rows()
+		if p.Days = p.Days.plus(day, s.rows()); dayOf(p.First-1) < day {
+			p.Midnights, p.Firsts = p.Midnights.plus(day, s.full), p.Firsts.plus(day, s.rows())
+		}
+	}
+	p.First = max(p.First, before)
+}
+
+// learn learns which rows at the end of a span the source counts, from a row of the second of the end.
+func (p *Position) learn(at time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.Border = max(p.Border, atEnd); at.Nanosecond() > 0 {
+		p.Border = wholeSecond
 	}
 }
 
 // MarshalJSON encodes the position.
 func (p *Position) MarshalJSON() ([]byte, error) {
 	s := p.counted
-	for i, counts := range p.recent {
-		for _, sum := range slices.SortedFunc(maps.Keys(counts), func(a, b Sum) int { return slices.Compare(a[:], b[:]) }) {
-			s.Recent[i] = append(s.Recent[i], bytes.Repeat(sum[:], counts[sum])...)
+	s.Recent = make([]byte, 0, 8*p.known+4*int64(len(p.recent)))
+	for _, r := range p.recent {
+		s.Recent = binary.AppendUvarint(binary.AppendUvarint(s.Recent, uint64(len(r.sums))), uint64(r.full)) //nolint:gosec // not negative
+		for _, sum := range r.sums {
+			s.Recent = binary.LittleEndian.AppendUint64(s.Recent, uint64(sum))
 		}
 	}
 	return json.Marshal(s)
 }
+
+var errDamaged = errors.New("the sums of rows are cut or damaged")
 
 // UnmarshalJSON decodes a position. It returns an error for one that MarshalJSON cannot have written.
 func (p *Position) UnmarshalJSON(b []byte) error {
@@ -140,68 +230,35 @@ func (p *Position) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &s); err != nil {
 		return err
 	}
-	known := recent{{}, {}}
-	for i, sums := range s.Recent {
-		if len(sums)%len(Sum{}) != 0 {
-			return errors.New("a sum of a row is cut")
+	recent, rows := []second(nil), int64(0)
+	for in := s.Recent; len(in) > 0; {
+		n, a := binary.Uvarint(in)
+		full, b := binary.Uvarint(in[max(a, 0):])
+		if a <= 0 || b <= 0 || n > uint64(len(in)-a-b)/8 || full > n || len(recent) == maxSeconds {
+			return errDamaged
 		}
-		for sum := range slices.Chunk(sums, len(Sum{})) {
-			known[i][Sum(sum)]++
+		in = in[a+b:]
+		r := second{full: int64(full)} //nolint:gosec // at most n
+		if n > 0 {
+			r.sums = make([]Sum, n)
 		}
+		for i := range r.sums {
+			r.sums[i] = Sum(binary.LittleEndian.Uint64(in[8*i:]))
+		}
+		recent, rows, in = append(recent, r), rows+r.rows(), in[8*n:] //nolint:gosec // at most len(in)
 	}
-	days := s.Days.since(time.Time{})
-	if max(known.count(), days, s.Full+s.Earlier) > s.Handed || min(s.Handed, s.Full, s.Earlier) < 0 ||
-		s.Latest.IsZero() != (s.Handed == 0) || s.Handed > 0 && len(known[0]) == 0 {
-		return fmt.Errorf("%d rows until %v, %d of them of known days, and %d sums of rows", s.Handed, s.Latest, days, known.count())
+	if s.Handed < 0 || rows+s.Days.since(0) > s.Handed || s.Latest.IsZero() != (s.Handed == 0) || s.Border < exclusive || s.Border > wholeSecond ||
+		s.Handed > 0 && (len(recent) == 0 || s.First+int64(len(recent))-1 != s.Latest.Unix()) {
+		return fmt.Errorf("%d rows until %v, and %d sums of rows", s.Handed, s.Latest, rows)
 	}
-	s.Latest, s.Recent = s.Latest.UTC(), [2][]byte{}
-	p.counted, p.recent = s, known
+	s.Start, s.Until, s.Latest, s.Recent = s.Start.UTC(), s.Until.UTC(), s.Latest.UTC(), nil
+	p.counted, p.recent, p.known = s, recent, rows
 	return nil
 }
 
-// ErrNotAscending means that the rows of a response are not in ascending order of their times.
-var ErrNotAscending = errors.New("its rows are not in ascending order of their times")
-
-// Replay separates the new rows of one response from those that were delivered before. The rows of the response must
-// begin at [Position.From] or later.
-type Replay struct {
-	position *Position
-	begin    Position // the position at the start of the response
-	left     recent   // delivered rows that have not come again
-	previous time.Time
-}
-
-// Replay returns a Replay for the next response.
-func (p *Position) Replay() *Replay {
-	return &Replay{position: p, begin: Position{counted: counted{Handed: p.Handed, Latest: p.Latest}}, left: p.recent.clone()}
-}
-
-// Take reports whether the next row of the response is new, and if so records it as delivered. Among rows with the same
-// content, as many are known as have been delivered. It returns [ErrNotAscending] if the row is earlier than the one
-// before it.
-func (r *Replay) Take(at time.Time, sum Sum) (isNew bool, err error) {
-	if at.Before(r.previous) {
-		return false, ErrNotAscending
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
 	}
-	r.previous = at
-	if ago := r.begin.secondsAgo(at); r.begin.Handed > 0 && ago >= 0 {
-		if ago >= int64(len(r.left)) {
-			return false, nil // earlier than the recorded rows
-		}
-		if r.left[ago][sum] > 0 {
-			r.left[ago][sum]--
-			return false, nil
-		}
-	}
-	r.position.add(at, sum)
-	return true, nil
-}
-
-// Left returns how many delivered rows should have come again but did not. It does not count rows exactly at the end of
-// the span, which a source may omit even if it returned them for a longer span.
-func (r *Replay) Left(end time.Time) int64 {
-	if r.begin.Latest.Equal(end) {
-		return r.left[1].count()
-	}
-	return r.left.count()
+	return a
 }

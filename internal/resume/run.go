@@ -3,7 +3,6 @@ package resume
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"time"
 )
 
@@ -23,9 +22,9 @@ const (
 type Source interface {
 	// Total returns the number of rows between two times, and the time of the first row, or the zero time if unknown.
 	Total(from, to time.Time) (total int64, first time.Time, err error)
-	// Read reads up to limit rows from a time on, and passes each to replay. It returns the total of the response, if
+	// Read reads up to limit rows between two times, and passes each to replay. It returns the total of the response, if
 	// known.
-	Read(from time.Time, limit int64, replay *Replay) (total int64, err error)
+	Read(from, to time.Time, limit int64, replay *Replay) (total int64, err error)
 	// Stopped reports whether the user wants no more rows. Read then returns no error.
 	Stopped() bool
 	// Limit returns the limit for a request that must return total rows.
@@ -46,21 +45,29 @@ const (
 	longestPause = 5 * time.Second
 )
 
-// MissingError means that rows appeared late, with times that had already been read.
-type MissingError struct{ Missing int64 }
+// MissingError means that rows which the source counts were not delivered.
+type MissingError struct {
+	Announced int64     // rows that it has not sent; a later run may deliver them
+	Late      int64     // rows that appeared later than Lookback, and are delivered by no run
+	From, To  time.Time // the time of the late ones
+}
 
-// Error returns the number of rows.
-func (e *MissingError) Error() string { return fmt.Sprintf("%d rows arrived late", e.Missing) }
+// Error returns the numbers of rows.
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("%d rows were announced and not sent, and %d appeared too late", e.Announced, e.Late)
+}
 
-// Run reads all rows after a position, up to the end of a span.
+// Run reads all rows after a position, up to the end of a span, and those of the seconds before that appeared late.
 type Run struct {
-	Source     Source
-	Position   *Position
-	Start, End time.Time // of the span
+	Source   Source
+	Position *Position
+	End      time.Time     // of the span
+	Lookback time.Duration // how late a row may appear to be delivered
+	Few      int64         // so many rows are read rather than asked which of them are new
 
 	arrived   bool      // a row has arrived in this run
 	alone     bool      // one response contained the whole span
-	atEnd     int64     // rows that the source counts although they are exactly at the end of a span
+	within    int64     // rows of the first recognized second that were not delivered
 	announced int64     // smallest possible number of rows in the span
 	newest    time.Time // when the last new row arrived
 	fruitless int       // requests since then
@@ -70,43 +77,91 @@ type Run struct {
 // Arrived records that a response had a row, new or known. Until then, a run ends at the first error.
 func (r *Run) Arrived() { r.arrived = true }
 
-// All reads to the end and checks that no row is missing. It returns a [*MissingError] if rows appeared late. The next
-// run does not report these again.
+// All reads what is new, and checks that no row is missing. It returns a [*MissingError] if some are. The next run does
+// not report late ones again.
 func (r *Run) All() error {
-	missing, late := int64(0), perDay(nil)
+	p := r.Position
+	p.keepFor(r.Lookback)
+	var missing MissingError
+	late := p.Late
 	r.newest = time.Now()
-	for range 2 { // rows may have been added before the total of the first round was read
+	for range 3 { // rows may have been added before the last total was read, or a replica lags
 		err := r.rest()
-		if err != nil || r.Source.Stopped() || r.alone {
+		if err == nil && !r.alone && !r.Source.Stopped() {
+			late, err = r.check(&missing)
+		}
+		if err != nil || r.Source.Stopped() {
 			return err
 		}
-		if missing, late, err = r.check(); err != nil {
-			return err
-		} else if missing == 0 {
+		if missing.Announced = max(0, r.announced-p.Handed); missing.Late+missing.Announced == 0 {
 			break
 		}
 	}
-	r.Position.mu.Lock()
-	defer r.Position.mu.Unlock()
-	if r.Position.Late = late; missing > 0 {
-		return &MissingError{missing}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.Until, p.Late = r.End, late
+	if missing.Late+missing.Announced > 0 {
+		return &missing
 	}
 	return nil
 }
 
-// rest reads all rows after the position.
+// rest reads all rows after the position. Before that it reads late ones, so that a row which the position then forgets
+// was asked for when Lookback had passed.
 func (r *Run) rest() error {
 	p := r.Position
-	r.alone = p.Handed == 0
-	total, _, err := r.total(r.notBefore(p.From().Add(time.Second)), r.End) // rows that Take recognizes or that are new
-	if err != nil || p.Handed == 0 && total == 0 {
+	if r.alone = p.Handed == 0; r.alone {
+		total, _, err := r.total(p.Start, r.End)
+		if err != nil || total == 0 {
+			return err
+		}
+		r.announce(p.Start, total)
+		return r.read(p.Start, r.End, total)
+	}
+	last := p.Latest.Truncate(time.Second)
+	before := last.Add(-time.Second)
+	first := later(p.Start, later(p.first(), earlier(before, r.Source.KeptFrom())))
+	more, total, err := r.surplus(first, r.End)
+	if err != nil || more == 0 {
 		return err
 	}
-	r.announced = max(r.announced, p.Handed-p.recent.count()+total)
+	r.announce(first, p.Handed+more-p.at(r.End.Unix()).rows()) // the source may count those
+	if before.After(first) {
+		late, known, err := r.surplus(first, before)
+		for range tries { // a replica may lag, and would hide late rows
+			if err != nil || late >= 0 || r.Source.Sleep(longestPause) != nil {
+				break
+			}
+			late, known, err = r.surplus(first, before)
+		}
+		if err == nil {
+			err = r.search(first, before, late, known)
+		}
+		if err != nil || r.Source.Stopped() {
+			return err
+		}
+		total -= known
+	}
+	return r.read(p.from(), r.End, total+p.at(last.Unix()-2).rows())
+}
+
+// announce records how many rows there are in all, counted in a span, unless the source may soon drop some of it.
+func (r *Run) announce(from time.Time, rows int64) {
+	if !from.Before(r.Source.KeptFrom()) {
+		r.announced = max(r.announced, rows)
+	}
+}
+
+// read reads a span to its end, with retries from where a response broke.
+func (r *Run) read(from, to time.Time, total int64) error {
+	p := r.Position
+	from = later(p.Start, from)
 	for limit := r.Source.Limit(total); ; {
-		rows := p.Handed
-		total, err := r.Source.Read(r.notBefore(p.From()), limit, p.Replay())
-		progress := p.Handed > rows
+		rows, begin := p.Handed, from
+		replay := p.Replay(from, to)
+		total, err := r.Source.Read(from, to, limit, replay)
+		from = later(from, replay.previous.Truncate(time.Second).Add(-2*time.Second))
+		progress := p.Handed > rows || from.After(begin)
 		if progress {
 			r.newest, r.fruitless, r.unusable = time.Now(), 0, 0
 		}
@@ -119,57 +174,6 @@ func (r *Run) rest() error {
 			return err
 		}
 	}
-}
-
-// check returns the number of missing rows that no run has reported, and the number of all missing rows of each day.
-// The total of the last response has shown that none is missing from the second of the last row on, so only rows before
-// that second are counted. Rows that are still being added then do not matter, nor do days that the source no longer
-// keeps.
-func (r *Run) check() (missing int64, late perDay, err error) {
-	p := r.Position
-	from, to := r.notBefore(r.Source.KeptFrom()), p.Latest.Truncate(time.Second)
-	late, r.atEnd = perDay{}, 0
-	rest, err := r.unknown(from, to)
-	if rest > 0 && p.Full > 0 {
-		// The source may count rows exactly at the end of a span (open point 33). The second before was read just now.
-		var more int64
-		if more, err = r.surplus(to.Add(-time.Second), to, p.recent[1].count(), p.Earlier); more > 0 {
-			r.atEnd = p.Full
-		}
-	}
-	for rest -= r.atEnd; err == nil && rest > 0; {
-		day, next, later := dayOf(from), from.Truncate(24*time.Hour).Add(24*time.Hour), int64(0)
-		later, err = r.unknown(next, to)
-		late[day] = max(0, rest-max(0, later))
-		missing += max(0, late[day]-p.Late[day])
-		from, rest = next, later
-	}
-	return max(missing, r.announced-p.Handed), late, err
-}
-
-// unknown returns how many rows between from and to, the last second, have not been delivered. from is the start of a
-// day or of the run.
-func (r *Run) unknown(from, to time.Time) (int64, error) {
-	if !to.After(from) {
-		return 0, nil
-	}
-	p := r.Position
-	return r.surplus(from, to, p.Days.since(from)-p.recent[0].count()+r.atEnd, p.Midnights[dayOf(from)])
-}
-
-// surplus returns how many more rows a span has than were delivered. If the first row of the source is after the start
-// of the span, the source omits those exactly at the start.
-func (r *Run) surplus(from, to time.Time, handed, atStart int64) (int64, error) {
-	total, first, err := r.total(from, to)
-	if first.After(from) {
-		handed -= atStart
-	}
-	return total - handed, err
-}
-
-// notBefore returns the later of at and the start of the span.
-func (r *Run) notBefore(at time.Time) time.Time {
-	return slices.MaxFunc([]time.Time{r.Start, at}, time.Time.Compare)
 }
 
 // total requests a total, with retries.

@@ -39,7 +39,7 @@ func (f Fields) storeFor(field reflect.Value) store {
 		}}
 	case *time.Time:
 		known := new(wire.Date)
-		return store{set: func(v Value) (err error) { *p, err = v.time(known); return err }, read: readTime(p, known)}
+		return store{set: func(v Value) (err error) { *p, err = v.TimeAfter(known); return err }, read: readTime(p, known)}
 	case *netip.Addr:
 		known := newTexts()
 		return store{set: func(v Value) (err error) { *p, err = v.addr(known); return err }, read: readAddr(p)}

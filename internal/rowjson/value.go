@@ -121,10 +121,10 @@ func (v Value) float(bits int) (float64, error) {
 func beginsNumber(text []byte) bool { return len(text) > 0 && (text[0] == '-' || text[0]-'0' <= 9) }
 
 // Time returns the value as a timestamp; see [wire.ParseTimestamp]. It returns an error for numbers and null.
-func (v Value) Time() (time.Time, error) { return v.time(new(wire.Date)) }
+func (v Value) Time() (time.Time, error) { return v.TimeAfter(new(wire.Date)) }
 
-// time is Time with the date of the previous timestamp.
-func (v Value) time(known *wire.Date) (time.Time, error) {
+// TimeAfter is Time with the date of the previous timestamp, which saves time.
+func (v Value) TimeAfter(known *wire.Date) (time.Time, error) {
 	if v.isText() {
 		if at, ok := wire.PlainTimestamp(v.inner(), known); ok {
 			return at, nil

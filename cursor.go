@@ -1,0 +1,197 @@
+package webdelivery
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/webdelivery/webdelivery-go/filters"
+	"github.com/webdelivery/webdelivery-go/internal/filelock"
+	"github.com/webdelivery/webdelivery-go/internal/resume"
+)
+
+// Cursor is the position of an [Export]. Store it as JSON, for example in a [CursorFile], so that another process can
+// continue. The JSON has a keyed checksum of 11 bytes for each event of the last two seconds and of
+// [ExportOptions.Lookback], and no content of any event. The zero value is the start of the time range.
+type Cursor struct{ state *cursorState }
+
+// cursorState is the JSON of a cursor. It never changes.
+type cursorState struct {
+	Query    exportQuery      `json:"query"`
+	Key      []byte           `json:"key"` // of the checksums
+	Columns  []string         `json:"columns"`
+	Position *resume.Position `json:"position"`
+}
+
+// storedCursor is the JSON of a cursor with a checksum, because a damaged cursor would yield events twice.
+type storedCursor struct {
+	Version int             `json:"version"`
+	Check   string          `json:"check"`
+	Cursor  json.RawMessage `json:"cursor"`
+}
+
+const (
+	cursorVersion = 2
+	maxCursor     = 64 << 20
+)
+
+func checkOf(cursor []byte) string {
+	sum := sha256.Sum256(cursor)
+	return hex.EncodeToString(sum[:8])
+}
+
+// Count returns the number of events up to the cursor.
+func (c Cursor) Count() int64 {
+	if c.state == nil {
+		return 0
+	}
+	return c.state.Position.Rows()
+}
+
+// Time returns the latest time of an event up to the cursor, or the zero time at the start.
+func (c Cursor) Time() time.Time {
+	if c.state == nil {
+		return time.Time{}
+	}
+	return c.state.Position.Last()
+}
+
+// MarshalJSON returns the cursor as JSON; the zero value is null.
+func (c Cursor) MarshalJSON() ([]byte, error) {
+	if c.state == nil {
+		return []byte("null"), nil
+	}
+	state, err := json.Marshal(c.state)
+	if err != nil {
+		return nil, err
+	}
+	return fmt.Appendf(nil, `{"version":%d,"check":%q,"cursor":%s}`, cursorVersion, checkOf(state), state), nil
+}
+
+// UnmarshalJSON reads a stored cursor. If b is not a cursor, is damaged, has more than 64 MiB, or is one of another
+// version, it returns a [*ValidationError].
+func (c *Cursor) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		c.state = nil
+		return nil
+	}
+	if len(b) > maxCursor {
+		return invalid("cursor", "has %d bytes, which are more than %d", len(b), maxCursor)
+	}
+	var stored storedCursor
+	var compact bytes.Buffer
+	var state cursorState
+	switch err := json.Unmarshal(b, &stored); {
+	case err != nil || stored.Version == 0:
+		return invalid("cursor", "is not the JSON of a cursor")
+	case stored.Version != cursorVersion:
+		return invalid("cursor", "has version %d, and this SDK reads version %d; begin a new export without a cursor, with the time of the last event that you have as Start",
+			stored.Version, cursorVersion)
+	case json.Compact(&compact, stored.Cursor) != nil, stored.Check != checkOf(compact.Bytes()), json.Unmarshal(stored.Cursor, &state) != nil,
+		state.Position == nil || len(state.Key) != 16:
+		return invalid("cursor", "is damaged, or is not the JSON of a cursor")
+	}
+	c.state = &state
+	return nil
+}
+
+// exportQuery identifies the query of a cursor. Scheme and host of the service, and the time range, are no part of it.
+type exportQuery struct {
+	Customer   string `json:"customer"`
+	Path       string `json:"path"` // of the base URL
+	Dimensions string `json:"dimensions"`
+	Filter     string `json:"filter"`
+}
+
+func (p *statsParams) exportQuery(f *conn) exportQuery {
+	q := exportQuery{Customer: f.base.Customer(), Path: path.Dir(path.Dir(f.base.Path(""))), Dimensions: strings.Join(p.Dimensions, ",")}
+	if p.Filter != nil {
+		q.Filter = filters.Expr.String(p.Filter)
+	}
+	return q
+}
+
+// differs names what differs between the queries; "" if nothing does.
+func (q exportQuery) differs(other exportQuery) string {
+	names := []string{"customer", "path of the base URL", "dimensions", "filter"}
+	equal := []bool{q.Customer == other.Customer, q.Path == other.Path, q.Dimensions == other.Dimensions, q.Filter == other.Filter}
+	i := -1
+	return strings.Join(slices.DeleteFunc(names, func(string) bool { i++; return equal[i] }), " and ")
+}
+
+// CursorFile is a file with the cursor of an export, which one process at a time can have open. Open it with
+// [OpenCursorFile], and close it when done.
+type CursorFile struct {
+	Cursor Cursor // what the file held when it was opened; zero if it did not exist
+
+	name string
+	lock *os.File
+}
+
+// OpenCursorFile opens a file for the cursor of an export, and reads the cursor. The file need not exist, but its folder
+// must. If another process has the file open, the error matches [ErrCursorInUse]; if its content is no cursor, it is a
+// [*ValidationError]. The lock is on a second file, name.lock, which stays; it ends with the process.
+func OpenCursorFile(name string) (*CursorFile, error) {
+	lock, err := filelock.Open(name + ".lock")
+	if errors.Is(err, filelock.ErrLocked) {
+		err = fmt.Errorf("%w: %s", ErrCursorInUse, name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	f := &CursorFile{name: name, lock: lock}
+	text, err := os.ReadFile(name) //nolint:gosec // the user names it
+	if errors.Is(err, fs.ErrNotExist) {
+		return f, nil
+	}
+	if err == nil {
+		err = f.Cursor.UnmarshalJSON(bytes.TrimSpace(text))
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return f, nil
+}
+
+// ErrCursorInUse means that another process has the [CursorFile] open.
+var ErrCursorInUse = errors.New("webdelivery: another process has the cursor file open")
+
+// Store replaces the content of the file, and returns when it is on disk. If it fails, the file keeps its old content.
+// Only its owner can read the file. A cursor with a long Lookback has megabytes, so store it now and then, not for each
+// event: what was delivered since is delivered again after a kill, with the same [Export.Key].
+func (f *CursorFile) Store(cursor Cursor) error {
+	text, err := cursor.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	file, err := os.CreateTemp(filepath.Dir(f.name), "."+filepath.Base(f.name)+".*") // with mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(file.Name()) // does nothing after the rename
+	_, err = file.Write(text)
+	if err == nil {
+		err = file.Sync() // a crash could leave an empty file otherwise
+	}
+	if closed := file.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return err
+	}
+	return os.Rename(file.Name(), f.name)
+}
+
+// Close lets other processes open the file. It does not store anything.
+func (f *CursorFile) Close() error { return f.lock.Close() }

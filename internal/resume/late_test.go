@@ -1,0 +1,215 @@
+package resume_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go/internal/resume"
+)
+
+// world is a source whose rows appear late, and everything that was delivered of it.
+type world struct {
+	*testing.T
+	*rand.Rand
+
+	rows          []recorded // in ascending order of their times
+	wholeSeconds  bool       // it compares seconds
+	startExcluded bool
+	endIncluded   bool
+	replicas      time.Duration // some responses are so old
+	cuts          int           // one response in so many is cut
+
+	position *resume.Position
+	end      time.Time
+	stop     int // after so many new rows
+	stopped  bool
+	requests int
+	got      map[string]int
+}
+
+type recorded struct {
+	at, visible time.Time
+	name        string
+}
+
+func (w *world) between(from, to time.Time) (rows []recorded) {
+	now, kept := time.Now(), w.KeptFrom().Add(-time.Hour)
+	if w.replicas > 0 && w.IntN(4) == 0 {
+		now = now.Add(-w.replicas)
+	}
+	for _, r := range w.rows {
+		at := r.at
+		if w.wholeSeconds {
+			at = at.Truncate(time.Second)
+		}
+		after := at.After(from) || !w.startExcluded && at.Equal(from)
+		before := at.Before(to) || w.endIncluded && at.Equal(to)
+		if after && before && !r.visible.After(now) && !r.at.Before(kept) {
+			rows = append(rows, r)
+		}
+	}
+	for i := range rows { // ties come in any order
+		if j := w.IntN(len(rows)); rows[i].at.Equal(rows[j].at) {
+			rows[i], rows[j] = rows[j], rows[i]
+		}
+	}
+	return rows
+}
+
+func (w *world) Total(from, to time.Time) (total int64, first time.Time, err error) {
+	w.requests++
+	rows := w.between(from, to)
+	if len(rows) > 0 {
+		first = rows[0].at
+	}
+	return int64(len(rows)), first, nil
+}
+
+var errCut = errors.New("cut")
+
+func (w *world) Read(from, to time.Time, limit int64, replay *resume.Replay) (total int64, err error) {
+	w.requests++
+	rows := w.between(from, to)
+	total = int64(len(rows))
+	rows = rows[:min(limit, total)]
+	cut := math.MaxInt
+	if w.cuts > 0 && w.IntN(w.cuts) == 0 {
+		cut = w.IntN(len(rows) + 1)
+	}
+	for i, r := range rows {
+		if i == cut {
+			return 0, errCut
+		}
+		isNew, err := replay.Take(r.at, sumOf(r.key()))
+		if err != nil {
+			return 0, err
+		}
+		if isNew {
+			w.got[r.key()]++
+			if w.stop--; w.stop == 0 {
+				w.stopped = true
+				return 0, nil
+			}
+		}
+	}
+	if total > limit {
+		return total, errCut
+	}
+	if replay.Left() > 0 && !from.Before(w.KeptFrom()) {
+		return 0, fmt.Errorf("%d rows are gone", replay.Left())
+	}
+	return total, nil
+}
+
+func (w *world) Stopped() bool            { return w.stopped }
+func (w *world) Limit(total int64) int64  { return total + total/100 + 3 }
+func (w *world) Judge(error) resume.Fault { return resume.Outage }
+func (w *world) Sleep(d time.Duration) error {
+	time.Sleep(d)
+	return nil
+}
+
+func (w *world) KeptFrom() time.Time {
+	return time.Now().UTC().Add(time.Hour).Truncate(24*time.Hour).AddDate(0, 0, -3)
+}
+
+func (r recorded) key() string { return r.at.Format(time.RFC3339Nano) + " " + r.name }
+
+// Rows that appear up to Lookback late come once, others are reported once, whatever a source's borders are, and however
+// often its responses are cut, its replicas lag and the process is killed.
+func TestLateRowsComeOnce(t *testing.T) {
+	t.Parallel()
+	worlds := 400
+	if testing.Short() {
+		worlds = 40
+	}
+	for seed := range uint64(worlds) {
+		synctest.Test(t, func(t *testing.T) { simulate(t, seed) })
+	}
+}
+
+func simulate(t *testing.T, seed uint64) {
+	t.Helper()
+	const delay, lookback, step = 5 * time.Minute, 20 * time.Minute, 7 * time.Minute
+	random := rand.New(rand.NewPCG(seed, 46))
+	w := &world{T: t, Rand: random, got: map[string]int{}, position: &resume.Position{}}
+	w.wholeSeconds, w.startExcluded, w.endIncluded = random.IntN(3) == 0, random.IntN(2) == 0, random.IntN(2) == 0
+	w.cuts = []int{0, 3, 2}[random.IntN(3)]
+	w.replicas = []time.Duration{0, 0, 20 * time.Second}[random.IntN(3)]
+	few := []int64{1, 5, 50, 10_000}[random.IntN(4)]
+	begin := time.Date(2026, 11, 20, random.IntN(24), random.IntN(60), 0, 0, time.UTC)
+	time.Sleep(time.Until(begin))
+	const hours = 5
+	tooLate, count := 0, 100+random.IntN(300)
+	for range count {
+		at := begin.Add(time.Duration(random.Int64N(int64(hours * time.Hour)))).Truncate([]time.Duration{time.Millisecond, time.Second, 250 * time.Millisecond}[random.IntN(3)])
+		r := recorded{at: at, visible: at, name: string(rune('a' + random.IntN(3)))}
+		if random.IntN(3) == 0 { // some come in the same instant
+			r.at = begin.Add(time.Duration(random.IntN(hours*60)) * time.Minute)
+		}
+		r.visible = r.at
+		switch random.IntN(20) {
+		case 0:
+			r.visible = r.at.Add(delay + lookback + 30*time.Minute) // in no round that looks back
+			tooLate++
+		case 1, 2, 3, 4, 5, 6:
+			r.visible = r.at.Add(time.Duration(random.Int64N(int64(18 * time.Minute))))
+		}
+		w.rows = append(w.rows, r)
+	}
+	slices.SortStableFunc(w.rows, func(a, b recorded) int { return a.at.Compare(b.at) })
+	w.position.Start = begin.Add(-time.Minute)
+	reported := int64(0)
+	for now := begin; now.Before(begin.Add((hours + 2) * time.Hour)); now = now.Add(step) {
+		time.Sleep(time.Until(now))
+		for again := true; again; {
+			w.stop, w.stopped = -1, false
+			if random.IntN(3) == 0 {
+				w.stop = 1 + random.IntN(30)
+			}
+			run := resume.Run{Source: w, Position: w.position, End: time.Now().Add(-delay).Truncate(time.Second), Lookback: lookback, Few: few}
+			run.Arrived()
+			if !run.End.After(w.position.Start) {
+				break
+			}
+			err := run.All()
+			missing, ok := errors.AsType[*resume.MissingError](err)
+			switch {
+			case ok && w.replicas > 0 && missing.Announced > 0: // the next round finds them
+				reported += missing.Late
+			case ok:
+				assert.Zero(t, missing.Announced)
+				reported += missing.Late
+			default:
+				require.NoError(t, err, "seed %d", seed)
+			}
+			again = w.stopped
+			if w.stopped || random.IntN(4) == 0 {
+				w.position = stored(t, w.position)
+			}
+		}
+	}
+	want := map[string]int{}
+	for _, r := range w.rows {
+		want[r.key()]++
+	}
+	lost := int64(0)
+	for key, n := range want {
+		lost += int64(n - w.got[key])
+		assert.LessOrEqual(t, w.got[key], n, "seed %d: %s", seed, key)
+	}
+	for key := range w.got {
+		assert.Contains(t, want, key)
+	}
+	assert.LessOrEqual(t, lost, int64(tooLate), "seed %d: lost", seed)
+	assert.Equal(t, lost, reported, "seed %d: reported", seed)
+}

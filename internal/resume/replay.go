@@ -1,0 +1,72 @@
+package resume
+
+import (
+	"errors"
+	"math"
+	"time"
+)
+
+// ErrNotAscending means that the rows of a response are not in ascending order of their times.
+var ErrNotAscending = errors.New("its rows are not in ascending order of their times")
+
+// Replay separates the new rows of one response from those that were delivered before.
+type Replay struct {
+	position *Position
+	from, to int64 // rows of the seconds between these must come again
+	lacking  int64 // of them, those that have not come again
+	previous time.Time
+	second   int64       // of the previous row
+	left     map[Sum]int // delivered rows of this second that have not come again
+}
+
+// Replay returns a Replay for the response to a request for the rows between two times.
+func (p *Position) Replay(from, to time.Time) *Replay {
+	r := &Replay{position: p, from: from.Unix(), to: to.Unix(), second: math.MinInt64}
+	for i, s := range p.recent {
+		if r.again(p.First + int64(i)) {
+			r.lacking += s.rows()
+		}
+	}
+	return r
+}
+
+// again reports whether the delivered rows of a second must come again. A source may omit those of the first second, and
+// of the one of the end.
+func (r *Replay) again(second int64) bool { return second > r.from && second < r.to }
+
+// Take reports whether the next row of the response is new, and if so records it as delivered. Among rows with the same
+// content, as many are known as have been delivered. It returns [ErrNotAscending] if the row is earlier than the one
+// before it.
+func (r *Replay) Take(at time.Time, sum Sum) (isNew bool, err error) {
+	if at.Before(r.previous) {
+		return false, ErrNotAscending
+	}
+	r.previous = at
+	unix := at.Unix()
+	if unix != r.second {
+		r.second, r.left = unix, nil
+		if known := r.position.at(unix).sums; len(known) > 0 {
+			r.left = make(map[Sum]int, len(known))
+			for _, sum := range known {
+				r.left[sum]++
+			}
+		}
+	}
+	if unix >= r.to {
+		r.position.learn(at)
+	}
+	if r.position.Handed > 0 && unix < r.position.First {
+		return false, nil // delivered, or later than a row may be
+	}
+	if n := r.left[sum]; n > 0 {
+		if r.left[sum] = n - 1; r.again(unix) {
+			r.lacking--
+		}
+		return false, nil
+	}
+	r.position.add(at, sum)
+	return true, nil
+}
+
+// Left returns how many delivered rows should have come again but did not.
+func (r *Replay) Left() int64 { return r.lacking }
