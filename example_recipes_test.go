@@ -1,16 +1,14 @@
 package webdelivery_test
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/webdelivery/webdelivery-go"
@@ -208,93 +206,86 @@ func Example_undoAPlan() {
 	// <nil> [192.0.2.1 192.0.2.5]
 }
 
-// siemEvent is a line of the export. A pointer is nil if the event has no value.
+// siemEvent is what the SIEM gets. A pointer is nil if the event has no value.
 type siemEvent struct {
+	Key    string      `stats:"-"                  json:"key"`
 	Time   time.Time   `stats:"event_timestamp_ms" json:"time"`
 	IP     *netip.Addr `stats:"client_ip"          json:"client_ip"`
 	Action *string     `stats:"event_action"       json:"action"`
 	Rule   *string     `stats:"rule_id"            json:"rule_id"`
 }
 
-// siemPosition is where the next run continues. Store it as JSON. Before the first run, set Start and Until to the same
-// time.
-type siemPosition struct {
-	Start  time.Time          `json:"start"` // the same in every run, because the cursor depends on it
-	Until  time.Time          `json:"until"` // all events before this time were read
-	Cursor webdelivery.Cursor `json:"cursor"`
+// forward sends the events as they come, until ctx ends.
+func forward(ctx context.Context, client *webdelivery.Client, file *webdelivery.CursorFile, send func([]siemEvent) error) error {
+	query := webdelivery.EventsQuery{Dimensions: webdelivery.DimensionsOf[siemEvent](), Start: time.Now().Add(-time.Hour)} // of the first run
+	export := client.Stats.NewExport(query, file.Cursor, webdelivery.ExportOptions{Lookback: 20 * time.Minute})
+	for events := range export.Follow(ctx, time.Minute) {
+		var batch []siemEvent
+		for event, err := range webdelivery.Scan[siemEvent](events) {
+			if err != nil {
+				return err
+			}
+			event.Key = export.Key()
+			if batch = append(batch, event); len(batch) == 500 {
+				if err := send(batch); err != nil {
+					return err
+				}
+				batch = nil
+			}
+		}
+		if err := send(batch); err != nil {
+			return err
+		}
+		if err := file.Store(export.Cursor()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// exportEvents writes the events after a position, one JSON object per line. It always returns the position after the
-// last line, even with an error.
-func exportEvents(ctx context.Context, client *webdelivery.Client, out io.Writer, from siemPosition, now time.Time) (siemPosition, error) {
-	if kept := webdelivery.EventsRetention(now); from.Until.Before(kept) {
-		return from, fmt.Errorf("events before %v are no longer available; set Until to this time to continue with a gap", kept)
-	}
-	until := now.Add(-5 * time.Minute).Truncate(time.Second) // the newest events may not be recorded yet
-	if !from.Until.Before(until) {
-		return from, nil
-	}
-	query := webdelivery.EventsQuery{Dimensions: webdelivery.DimensionsOf[siemEvent](), Start: from.Start, End: until}
-	export := client.Stats.NewExport(query, from.Cursor, webdelivery.ExportOptions{})
-	buffer := bufio.NewWriter(out)
-	lines, written := json.NewEncoder(buffer), from.Cursor.Count()
-	var failed error
-	for event, err := range webdelivery.Scan[siemEvent](export.All(ctx)) {
-		if err == nil {
-			err = lines.Encode(event)
-		}
-		if failed = err; err != nil {
-			break
-		}
-		written++
-	}
-	if err := buffer.Flush(); err != nil {
-		return from, fmt.Errorf("write events: %w", err) // some lines may have been written
-	}
-	next := siemPosition{Start: from.Start, Until: from.Until, Cursor: export.Cursor()}
-	if next.Cursor.Count() != written {
-		return from, fmt.Errorf("an event was read but not written: %w", failed) // the next run reads it again
-	}
-	var late *webdelivery.IncompleteError
-	if failed == nil || errors.As(failed, &late) {
-		next.Until = until
-	}
-	return next, failed
-}
-
-func Example_siemExport() {
-	now := time.Date(2026, time.November, 20, 12, 0, 0, 0, time.UTC)
-	srv, client := recipeService(webdeliverytest.WithNow(func() time.Time { return now }))
+func Example_siemForward() {
+	srv, client := recipeService()
 	defer srv.Close()
-	ctx := context.Background()
+	now := time.Now()
 	srv.AddEvents(
 		webdeliverytest.Event{Time: now.Add(-30 * time.Minute), ClientIP: netip.MustParseAddr("192.0.2.1"), Action: "Block", RuleID: "942100"},
 		webdeliverytest.Event{Time: now.Add(-20 * time.Minute), ClientIP: netip.MustParseAddr("2001:db8::1"), Action: "WARN"},
-		webdeliverytest.Event{Time: now.Add(-time.Minute), ClientIP: netip.MustParseAddr("192.0.2.3")}, // of the next run
+		webdeliverytest.Event{Time: now.Add(-time.Minute), ClientIP: netip.MustParseAddr("192.0.2.3")}, // of a later round
 	)
-
-	since := now.Add(-time.Hour)
-	position, err := exportEvents(ctx, client, os.Stdout, siemPosition{Start: since, Until: since}, now)
-	stored, _ := json.Marshal(position) // now the lines are safe
-	fmt.Println(position.Until.Format(time.TimeOnly), position.Cursor.Count(), err)
-
-	var next siemPosition
-	if err := json.Unmarshal(stored, &next); err != nil {
+	folder, err := os.MkdirTemp("", "siem")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(folder)
+	run := func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		file, err := webdelivery.OpenCursorFile(filepath.Join(folder, "events.cursor"))
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		defer file.Close()
+		fmt.Println("after", file.Cursor.Count(), "events")
+		err = forward(ctx, client, file, func(batch []siemEvent) error {
+			for _, event := range batch {
+				fmt.Println(event.IP, len(event.Key))
+			}
+			cancel() // after the first round
+			return nil
+		})
 		fmt.Println(err)
 	}
-	now = now.Add(10 * time.Minute)
-	next, err = exportEvents(ctx, client, os.Stdout, next, now)
-	fmt.Println(next.Until.Format(time.TimeOnly), next.Cursor.Count(), err)
-
-	_, err = exportEvents(ctx, client, os.Stdout, next, now.AddDate(0, 0, 5))
-	fmt.Println(err)
+	run()
+	run()
 	// Output:
-	// {"time":"2026-11-20T11:30:00Z","client_ip":"192.0.2.1","action":"Block","rule_id":"942100"}
-	// {"time":"2026-11-20T11:40:00Z","client_ip":"2001:db8::1","action":"WARN","rule_id":null}
-	// 11:55:00 2 <nil>
-	// {"time":"2026-11-20T11:59:00Z","client_ip":"192.0.2.3","action":null,"rule_id":null}
-	// 12:05:00 3 <nil>
-	// events before 2026-11-22 00:00:00 +0000 UTC are no longer available; set Until to this time to continue with a gap
+	// after 0 events
+	// 192.0.2.1 32
+	// 2001:db8::1 32
+	// <nil>
+	// after 2 events
+	// <nil>
 }
 
 // wafSpike returns the hits of the last complete five minutes, and the mean of the hour before.

@@ -14,7 +14,10 @@ import (
 
 // exampleStatistics starts a fake service at noon of 2026-11-20 with a few security events of that morning.
 func exampleStatistics() (client *webdelivery.Client, stop func()) {
-	noon := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	return exampleEvents(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))
+}
+
+func exampleEvents(noon time.Time) (client *webdelivery.Client, stop func()) {
 	service := testserver.New(testserver.Config{Clock: testserver.NewClock(func() time.Time { return noon })})
 	url, err := service.ListenTCP()
 	if err != nil {
@@ -35,13 +38,11 @@ func exampleStatistics() (client *webdelivery.Client, stop func()) {
 
 // An export that was stopped continues from its cursor, in another process, too.
 func ExampleStatsService_NewExport() {
-	client, stop := exampleStatistics()
+	end := time.Now().Truncate(time.Second) // the service keeps events for three days
+	client, stop := exampleEvents(end)
 	defer stop()
 	ctx := context.Background()
-	end := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	query := webdelivery.EventsQuery{
-		Dimensions: []string{webdelivery.DimEventTimestamp, webdelivery.DimClientIP}, Start: end.Add(-time.Hour), End: end,
-	}
+	query := webdelivery.EventsQuery{Dimensions: []string{webdelivery.DimClientIP}, Start: end.Add(-time.Hour), End: end}
 
 	export := client.Stats.NewExport(query, webdelivery.Cursor{}, webdelivery.ExportOptions{})
 	for row, err := range export.All(ctx) {
@@ -49,7 +50,7 @@ func ExampleStatsService_NewExport() {
 			fmt.Println(err)
 			return
 		}
-		fmt.Println(row.At(0), row.At(1))
+		fmt.Println(row.Get(webdelivery.DimClientIP))
 		if export.Cursor().Count() == 3 {
 			break // for example, because the process has to stop
 		}
@@ -65,21 +66,21 @@ func ExampleStatsService_NewExport() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println("continue after", cursor.Count(), "events, at", cursor.Time().Format(time.TimeOnly))
+	fmt.Println("continue after", cursor.Count(), "events")
 	for row, err := range client.Stats.NewExport(query, cursor, webdelivery.ExportOptions{}).All(ctx) {
 		if err != nil {
 			fmt.Println(err)
 			return
 		}
-		fmt.Println(row.At(0), row.At(1))
+		fmt.Println(row.Get(webdelivery.DimClientIP))
 	}
 	// Output:
-	// 2026-11-20T11:55:00.000 192.0.2.1
-	// 2026-11-20T11:56:00.000 192.0.2.2
-	// 2026-11-20T11:57:00.000 192.0.2.3
-	// continue after 3 events, at 11:57:00
-	// 2026-11-20T11:58:00.000 192.0.2.4
-	// 2026-11-20T11:59:00.000 192.0.2.5
+	// 192.0.2.1 true
+	// 192.0.2.2 true
+	// 192.0.2.3 true
+	// continue after 3 events
+	// 192.0.2.4 true
+	// 192.0.2.5 true
 }
 
 func ExampleStatsFamily_Query() {

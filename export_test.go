@@ -2,13 +2,17 @@ package webdelivery_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
+	"log/slog"
 	"math"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,6 +43,8 @@ type eventsService struct {
 	broken error
 
 	startExclusive, endInclusive bool // open point 33
+
+	recorded map[anEvent]time.Time // when an event appears, if not at once
 }
 
 type anEvent struct {
@@ -96,11 +102,12 @@ func (s *eventsService) RoundTrip(req *http.Request) (*http.Response, error) {
 	if limit > 1 && q.Get("sortby") != "event_timestamp_ms" {
 		return nil, fmt.Errorf("sortby is %q", q.Get("sortby"))
 	}
-	from := slices.IndexFunc(s.events, func(e anEvent) bool { return e.at.After(start) || !s.startExclusive && e.at.Equal(start) })
+	events := slices.DeleteFunc(slices.Clone(s.events), func(e anEvent) bool { return s.recorded[e].After(time.Now()) })
+	from := slices.IndexFunc(events, func(e anEvent) bool { return e.at.After(start) || !s.startExclusive && e.at.Equal(start) })
 	if from < 0 {
-		from = len(s.events)
+		from = len(events)
 	}
-	rows := s.events[from:]
+	rows := events[from:]
 	if to := slices.IndexFunc(rows, func(e anEvent) bool { return e.at.After(end) || !s.endInclusive && e.at.Equal(end) }); to >= 0 {
 		rows = rows[:to]
 	}
@@ -427,25 +434,6 @@ func TestArgumentsOfAnExport(t *testing.T) {
 	})
 }
 
-// Text that is no cursor returns an error, and the zero cursor is stored as null.
-func TestStoredCursors(t *testing.T) {
-	t.Parallel()
-	text, err := json.Marshal(webdelivery.Cursor{})
-	require.NoError(t, err)
-	assert.Equal(t, "null", string(text))
-	var cursor webdelivery.Cursor
-	require.NoError(t, json.Unmarshal(text, &cursor))
-	assert.Zero(t, cursor)
-	assert.Zero(t, cursor.Count())
-	assert.Zero(t, cursor.Time())
-	for _, text := range []string{
-		`{"version":2,"query":"a","columns":["b"],"position":{"rows":0}}`, `{"version":1,"columns":["b"],"position":{"rows":0}}`,
-		`{"version":1,"query":"a","columns":["b"]}`, `{"version":1,"query":"a","columns":["b"],"position":{"rows":-1}}`, `{}`, `7`, `[]`,
-	} {
-		require.ErrorIs(t, json.Unmarshal([]byte(text), &cursor), webdelivery.ErrInvalid, text)
-	}
-}
-
 // An export never takes a fault of the service for the end of the events.
 func TestWhatAnExportDoesNotBelieve(t *testing.T) {
 	t.Parallel()
@@ -564,26 +552,286 @@ func TestAnExportBeyondTheRetention(t *testing.T) {
 	})
 }
 
-// A cursor belongs to a customer and a path, whatever the host is called.
-func TestACursorOfAnotherCustomer(t *testing.T) {
+// lateEvents are so many events, one a second, which are recorded up to 18 minutes late.
+func (s *eventsService) lateEvents(seconds int) {
+	s.recorded = map[anEvent]time.Time{}
+	for i := range seconds {
+		e := anEvent{exported.Add(time.Duration(i) * time.Second), strconv.Itoa(i)}
+		s.events = append(s.events, e)
+		s.recorded[e] = e.at.Add(time.Duration(s.random.Int64N(int64(18 * time.Minute))))
+	}
+}
+
+// A forwarder that follows an export is killed again and again, between its events and after storing its cursor. Events
+// that are recorded late come all the same, and those that come twice, because no cursor was stored after them, have the
+// same key.
+func TestLateEventsAreDelivered(t *testing.T) {
 	t.Parallel()
-	inExport(t, eventsOf(2, 2), func(e *anExport) {
+	inExport(t, nil, func(e *anExport) {
+		e.service.lateEvents(3000)
+		e.service.pieces = 1000
+		e.query.End = time.Time{}
+		time.Sleep(time.Until(exported))
+		keys, twice, kills := map[string]string{}, 0, 0
+		var cursor webdelivery.Cursor
+		for end := exported.Add(3000*time.Second + 30*time.Minute); time.Now().Before(end); kills++ {
+			e.restart()
+			export := e.client.Stats.NewExport(e.query, e.stored(cursor), webdelivery.ExportOptions{Lookback: 20 * time.Minute})
+			life, cancel := context.WithDeadline(e.Context(), end)
+			left := e.service.random.IntN(300)
+			for events := range export.Follow(life, time.Minute) {
+				for row, err := range events {
+					require.NoError(e, err)
+					name := row.At(1).String()
+					if key, known := keys[export.Key()]; known {
+						assert.Equal(e, key, name)
+						twice++
+					}
+					if keys[export.Key()] = name; left == 0 {
+						cancel()
+						break
+					}
+					left--
+				}
+				if life.Err() == nil && e.service.random.IntN(4) > 0 {
+					cursor = export.Cursor()
+				}
+			}
+			cancel()
+			assert.Zero(e, export.Late())
+		}
+		assert.Len(e, keys, 3000)
+		assert.Positive(e, twice)
+		assert.Greater(e, kills, 10)
+	})
+}
+
+// A round in which nothing is new takes two requests for one row.
+func TestARoundWithoutNewEvents(t *testing.T) {
+	t.Parallel()
+	inExport(t, eventsOf(300, 10), func(e *anExport) {
+		e.query.End = time.Time{}
+		time.Sleep(time.Until(exported.Add(time.Hour)))
+		export := e.client.Stats.NewExport(e.query, webdelivery.Cursor{}, webdelivery.ExportOptions{Lookback: 2 * time.Minute})
+		names, err := e.read(export, math.MaxInt)
+		require.NoError(e, err)
+		assert.Len(e, names, 3000)
+		for range 3 {
+			time.Sleep(time.Minute)
+			e.service.requests = nil
+			names, err = e.read(export, math.MaxInt)
+			require.NoError(e, err)
+			assert.Empty(e, names)
+			assert.Len(e, e.service.requests, 2)
+			for _, query := range e.service.requests {
+				assert.Contains(e, query, "limit=1&")
+			}
+		}
+	})
+}
+
+// Without an End, an export reads up to the delay before now; with one in the future, up to now.
+func TestTheEndOfAnExport(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		end   time.Time
+		delay time.Duration
+		want  string
+	}{
+		"no end":              {time.Time{}, 0, "12:25:00"},
+		"no end, and a delay": {time.Time{}, time.Minute, "12:29:00"},
+		"an end":              {exported.Add(time.Minute), 0, "12:01:00"},
+		"in the future":       {exported.Add(time.Hour), time.Minute, "12:30:00"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inExport(t, nil, func(e *anExport) {
+				time.Sleep(time.Until(exported.Add(30 * time.Minute)))
+				e.query.End = tc.end
+				for _, err := range e.client.Stats.NewExport(e.query, webdelivery.Cursor{}, webdelivery.ExportOptions{Delay: tc.delay}).All(e.Context()) {
+					require.NoError(e, err)
+				}
+				require.Len(e, e.service.requests, 1)
+				asked, err := url.ParseQuery(e.service.requests[0])
+				require.NoError(e, err)
+				assert.Equal(e, "2026-11-20T"+tc.want, asked.Get("endtime"))
+			})
+		})
+	}
+}
+
+// A key is the first half of the SHA-256 of the customer, the number of the event among identical ones, its time in
+// nanoseconds and its values, each after its kind and length. Receivers have stored it, so it must not change.
+func TestKeysOfEvents(t *testing.T) {
+	t.Parallel()
+	at := exported.Add(500 * time.Millisecond)
+	inExport(t, []anEvent{{at, "a"}, {at, "a"}, {at, "b"}}, func(e *anExport) {
+		time.Sleep(time.Until(e.query.End))
+		export := e.client.Stats.NewExport(e.query, webdelivery.Cursor{}, webdelivery.ExportOptions{})
+		var keys []string
+		for _, err := range export.All(e.Context()) {
+			require.NoError(e, err)
+			keys = append(keys, export.Key())
+		}
+		assert.ElementsMatch(e, []string{
+			"9ecd5eb99fa034ce4fecb894fd5ce464", "5fe3ab4e77f5bca97fed8fcf03cb48f8", "577d87a3a0f4c21ada3a1861867f92d6",
+		}, keys)
+	})
+}
+
+// An export that was not continued for days says which events are gone, and goes on when somebody has confirmed it.
+func TestAGapIsNotSkippedInSilence(t *testing.T) {
+	t.Parallel()
+	inExport(t, eventsOf(10, 1), func(e *anExport) {
+		e.query.End = time.Time{}
+		time.Sleep(time.Until(exported.Add(time.Hour)))
 		export := e.client.Stats.NewExport(e.query, webdelivery.Cursor{}, webdelivery.ExportOptions{})
 		_, err := e.read(export, math.MaxInt)
 		require.NoError(e, err)
-		for differs, at := range map[string][2]string{
-			"customer": {"https://api.example.com", "umbrella"}, "path of the base URL": {"https://api.example.com/eu", customer},
-			"customer and path of the base URL": {"https://api.example.com/eu", "umbrella"},
-		} {
-			other, err := webdelivery.NewClient(at[0], at[1], webdelivery.BasicAuth(username, password), webdelivery.WithHTTPClient(&http.Client{Transport: e.service}))
-			require.NoError(e, err)
-			_, err = e.read(other.Stats.NewExport(e.query, export.Cursor(), webdelivery.ExportOptions{}), 1)
-			require.ErrorIs(e, err, webdelivery.ErrInvalid)
-			assert.Contains(e, err.Error(), "another export: "+differs+" differs")
+
+		quiet := e.client.Stats.NewExport(e.query, export.Cursor(), webdelivery.ExportOptions{})
+		for range 10 {
+			time.Sleep(12 * time.Hour)
+			_, err = e.read(quiet, math.MaxInt)
+			require.NoError(e, err, "there were no events, which is no gap")
 		}
-		same, err := webdelivery.NewClient("https://api.example.org:8443/", customer, webdelivery.BasicAuth(username, password), webdelivery.WithHTTPClient(&http.Client{Transport: e.service}))
+
+		e.service.events = []anEvent{{time.Now().UTC().Add(-time.Hour), "new"}}
+		e.service.requests = nil
+		late := func(o webdelivery.ExportOptions) ([]string, error) {
+			return e.read(e.client.Stats.NewExport(e.query, export.Cursor(), o), math.MaxInt)
+		}
+		_, err = late(webdelivery.ExportOptions{})
+		var gap *webdelivery.GapError
+		require.ErrorAs(e, err, &gap)
+		assert.Equal(e, webdelivery.GapError{From: exported.Add(55 * time.Minute), To: time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)}, *gap)
+		assert.Empty(e, e.service.requests)
+		names, err := late(webdelivery.ExportOptions{AcceptGap: true})
 		require.NoError(e, err)
-		_, err = e.read(same.Stats.NewExport(e.query, export.Cursor(), webdelivery.ExportOptions{}), 1)
+		assert.Len(e, names, 1)
+	})
+}
+
+// Follow goes on after faults of the service that pass, and ends at those that do not.
+func TestWhatEndsFollow(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		status func(since time.Duration) int
+		is     error
+		within [2]time.Duration
+	}{
+		"the context": {func(time.Duration) int { return 200 }, nil, [2]time.Duration{time.Hour, time.Hour}},
+		"down for a while": {func(d time.Duration) int {
+			return map[bool]int{true: 503, false: 200}[d > time.Minute && d < 10*time.Minute]
+		}, nil, [2]time.Duration{time.Hour, time.Hour}},
+		"down for ever":      {func(time.Duration) int { return 503 }, webdelivery.ErrServer, [2]time.Duration{10 * time.Minute, 11 * time.Minute}},
+		"rejected":           {func(time.Duration) int { return 404 }, webdelivery.ErrNotFound, [2]time.Duration{0, time.Second}},
+		"a revoked password": {func(d time.Duration) int { return map[bool]int{true: 401, false: 200}[d > time.Minute] }, webdelivery.ErrUnauthorized, [2]time.Duration{time.Minute, 3 * time.Minute}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inExport(t, eventsOf(10, 1), func(e *anExport) {
+				e.query.End = time.Time{}
+				time.Sleep(time.Until(exported.Add(time.Hour)))
+				began := time.Now()
+				e.service.status = func(int) int { return tc.status(time.Since(began)) }
+				ctx, cancel := context.WithTimeout(e.Context(), time.Hour)
+				defer cancel()
+				var last error
+				rows := 0
+				for events := range e.client.Stats.NewExport(e.query, webdelivery.Cursor{}, webdelivery.ExportOptions{}).Follow(ctx, time.Minute) {
+					require.NoError(e, last, "after an error")
+					for _, err := range events {
+						if last = err; err == nil {
+							rows++
+						}
+					}
+				}
+				took := time.Since(began)
+				if tc.is == nil {
+					require.NoError(e, last)
+					assert.Equal(e, 10, rows)
+				} else {
+					require.ErrorIs(e, last, tc.is)
+				}
+				assert.GreaterOrEqual(e, took, tc.within[0])
+				assert.LessOrEqual(e, took, tc.within[1])
+			})
+		})
+	}
+}
+
+// What Follow finds out about late events is logged and counted. It does not end the loop.
+func TestFollowCountsLateEvents(t *testing.T) {
+	t.Parallel()
+	inExport(t, eventsOf(60, 1), func(e *anExport) {
+		e.query.End = time.Time{}
+		time.Sleep(time.Until(exported.Add(time.Hour)))
+		e.service.recorded = map[anEvent]time.Time{e.service.events[7]: exported.Add(90 * time.Minute), e.service.events[8]: exported.Add(90 * time.Minute)}
+		var log bytes.Buffer
+		client, err := webdelivery.NewClient("https://api.example.com", customer, webdelivery.BasicAuth(username, password),
+			webdelivery.WithHTTPClient(&http.Client{Transport: e.service}), webdelivery.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 		require.NoError(e, err)
+		export := client.Stats.NewExport(e.query, webdelivery.Cursor{}, webdelivery.ExportOptions{Lookback: 20 * time.Second})
+		ctx, cancel := context.WithTimeout(e.Context(), 2*time.Hour)
+		defer cancel()
+		rows := 0
+		for events := range export.Follow(ctx, time.Minute) {
+			for _, err := range events {
+				require.NoError(e, err)
+				rows++
+			}
+		}
+		assert.Equal(e, 58, rows)
+		assert.Equal(e, int64(2), export.Late())
+		assert.Equal(e, 1, strings.Count(log.String(), "2 events between 2026-11-20T12:00:00Z and 2026-11-20T12:00:37Z recorded too late"), log.String())
+	})
+}
+
+// Wrong options of an export are refused before anything is sent.
+func TestOptionsOfAnExport(t *testing.T) {
+	t.Parallel()
+	inExport(t, nil, func(e *anExport) {
+		for field, o := range map[string]webdelivery.ExportOptions{
+			"ExportOptions.Lookback": {Lookback: -1}, "ExportOptions.Lookback ": {Lookback: 72*time.Hour + 1}, "ExportOptions.Delay": {Delay: -1},
+		} {
+			_, err := e.read(e.client.Stats.NewExport(e.query, webdelivery.Cursor{}, o), 1)
+			var invalid *webdelivery.ValidationError
+			require.ErrorAs(e, err, &invalid)
+			assert.Equal(e, strings.TrimSpace(field), invalid.Field)
+		}
+		export := e.client.Stats.NewExport(e.query, webdelivery.Cursor{}, webdelivery.ExportOptions{})
+		for _, follow := range []iter.Seq[iter.Seq2[webdelivery.Row, error]]{
+			export.Follow(e.Context(), 0), export.Follow(e.Context(), time.Second, webdelivery.WaitTimeout(time.Hour)),
+			export.Follow(e.Context(), time.Second, webdelivery.PollEvery(time.Hour)), export.Follow(e.Context(), time.Second, webdelivery.WaitMaxOutage(-1)),
+		} {
+			rounds := 0
+			for events := range follow {
+				rounds++
+				for _, err := range events {
+					require.ErrorIs(e, err, webdelivery.ErrInvalid)
+				}
+			}
+			assert.Equal(e, 1, rounds)
+		}
+		assert.Empty(e, e.service.requests)
+	})
+}
+
+// A cursor knows where its export began. An earlier Start of the query has no effect, and a warning says so.
+func TestStartOfAnExportThatGoesOn(t *testing.T) {
+	t.Parallel()
+	inExport(t, eventsOf(10, 1), func(e *anExport) {
+		export := e.client.Stats.NewExport(e.query, webdelivery.Cursor{}, webdelivery.ExportOptions{})
+		_, err := e.read(export, 5)
+		require.NoError(e, err)
+		for start, warnings := range map[time.Time]int{{}: 0, exported: 0, exported.Add(time.Hour): 0, exported.Add(-time.Second): 1} {
+			e.query.Start = start
+			again := e.client.Stats.NewExport(e.query, export.Cursor(), webdelivery.ExportOptions{})
+			assert.Len(e, again.Warnings(), warnings)
+			names, err := e.read(again, math.MaxInt)
+			require.NoError(e, err)
+			assert.Len(e, names, 5)
+		}
 	})
 }

@@ -17,7 +17,8 @@ type streaming struct {
 	all    bool                // the SDK chose the limit, so a response that reaches it may lack rows
 	report func(StreamSummary) // may be nil
 
-	warnings []string
+	announced int64 // rows that an earlier response has counted; 0: unknown, or they may change
+	warnings  []string
 }
 
 // StreamSummary describes a response that was streamed to its end.

@@ -267,6 +267,9 @@ func (f *StatsFamily[Q]) streamAll(ctx context.Context, parameters string, p sta
 			return nil
 		}
 		p.Limit = f.rules.withHeadroom(one.Total())
+		if f.rules.top == 0 && f.rules.warnings(&p, time.Now().Add(time.Hour)) == nil { // the service drops and reorders no rows meanwhile
+			s.announced = one.Total()
+		}
 		if parameters, err = f.parameters(&p); err != nil {
 			return err
 		}
@@ -315,6 +318,9 @@ func (f *StatsFamily[Q]) stream(ctx context.Context, parameters string, limit in
 		limit = min(limit, echo.Limit) // the service has its own limit
 	}
 	err = f.complete(in, limit, s.all)
+	if err == nil && in.Count() < s.announced {
+		err = &IncompleteError{Got: in.Count(), Total: s.announced}
+	}
 	if err == nil {
 		s.done(StreamSummary{Rows: in.Count(), TotalResults: in.Total()})
 	}

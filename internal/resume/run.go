@@ -118,9 +118,16 @@ func (r *Run) rest() error {
 		r.announce(p.Start, total)
 		return r.read(p.Start, r.End, total)
 	}
-	last := p.Latest.Truncate(time.Second)
+	last, kept := p.Latest.Truncate(time.Second), r.Source.KeptFrom()
+	if kept.After(last) { // the rows that the position knows may be gone
+		total, _, err := r.total(p.from(), r.End)
+		if err != nil || total == 0 {
+			return err
+		}
+		return r.read(p.from(), r.End, total)
+	}
 	before := last.Add(-time.Second)
-	first := later(p.Start, later(p.first(), earlier(before, r.Source.KeptFrom())))
+	first := later(p.Start, later(p.first(), kept))
 	more, total, err := r.surplus(first, r.End)
 	if err != nil || more == 0 {
 		return err

@@ -5,8 +5,6 @@ import (
 	"encoding/binary"
 	"iter"
 	"slices"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Row is a row of a response. The zero Row has no values.
@@ -99,17 +97,20 @@ func (r Row) JSON() []byte {
 // same content if and only if all other values have the same kind and text. Different escapes of the same text make no
 // difference, except in invalid texts, which are compared byte by byte.
 func (r Row) AppendContent(b []byte, without int) []byte {
-	for i := range r.Len() {
+	all, marks := r.table.text, r.marks()
+	for i := range len(marks) - 1 {
 		if i == without {
 			continue
 		}
-		value := r.At(i)
-		kind, text := byte(jsontext.Value(value.raw).Kind()), value.text()
-		if value.isBroken() {
+		value := valueAt(all, marks, i)
+		kind, text := value.raw[0], value.text()
+		switch {
+		case beginsNumber(value.raw):
+			kind = '0'
+		case value.isBroken():
 			kind, text = 'b', value.raw
 		}
-		b = append(b, kind)
-		b = append(binary.AppendUvarint(b, uint64(len(text))), text...)
+		b = append(binary.AppendUvarint(append(b, kind), uint64(len(text))), text...)
 	}
 	return b
 }

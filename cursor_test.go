@@ -1,0 +1,132 @@
+package webdelivery_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+)
+
+// Text that is no cursor returns an error, and the zero cursor is stored as null.
+func TestStoredCursors(t *testing.T) {
+	t.Parallel()
+	text, err := json.Marshal(webdelivery.Cursor{})
+	require.NoError(t, err)
+	assert.Equal(t, "null", string(text))
+	var cursor webdelivery.Cursor
+	require.NoError(t, json.Unmarshal(text, &cursor))
+	assert.Zero(t, cursor)
+	assert.Zero(t, cursor.Count())
+	assert.Zero(t, cursor.Time())
+	for text, reason := range map[string]string{
+		`{"version":1,"query":"a","columns":["b"],"position":{"rows":0},"check":"00"}`: "has version 1, and this SDK reads version 2; begin a new export without a cursor",
+		`{"version":2,"check":"00","cursor":{}}`:                                       "is damaged",
+		`{"version":2}`:                                                                "is damaged", `{}`: "is not the JSON of a cursor", `7`: "is not the JSON", `[]`: "is not the JSON",
+		`{"version":3,"cursor":"` + strings.Repeat("x", 64<<20) + `"}`: "has 67108889 bytes, which are more than 67108864",
+	} {
+		err := json.Unmarshal([]byte(text), &cursor)
+		require.ErrorIs(t, err, webdelivery.ErrInvalid)
+		assert.Contains(t, err.Error(), reason)
+	}
+}
+
+// A cursor is read however its JSON is laid out, and is refused if any of it has changed.
+func TestDamagedCursors(t *testing.T) {
+	t.Parallel()
+	inExport(t, eventsOf(5, 2), func(e *anExport) {
+		export := e.client.Stats.NewExport(e.query, webdelivery.Cursor{}, webdelivery.ExportOptions{})
+		_, err := e.read(export, math.MaxInt)
+		require.NoError(e, err)
+		text, err := json.MarshalIndent(export.Cursor(), "", "  ")
+		require.NoError(e, err)
+		var read webdelivery.Cursor
+		require.NoError(e, json.Unmarshal(text, &read))
+		assert.Equal(e, int64(10), read.Count())
+		for i, b := range text {
+			if strings.ContainsRune(" \n", rune(b)) {
+				continue
+			}
+			changed := bytes.Clone(text)
+			changed[i] ^= 1
+			require.Error(e, json.Unmarshal(changed, &read), "%s", changed)
+		}
+	})
+}
+
+// A file has the cursor that was stored last, also for the next process, and one process at a time has it open.
+func TestCursorFile(t *testing.T) {
+	t.Parallel()
+	inExport(t, eventsOf(5, 2), func(e *anExport) {
+		name := filepath.Join(e.TempDir(), "cursor")
+		file, err := webdelivery.OpenCursorFile(name)
+		require.NoError(e, err)
+		assert.Zero(e, file.Cursor)
+		_, err = webdelivery.OpenCursorFile(name)
+		require.ErrorIs(e, err, webdelivery.ErrCursorInUse)
+		assert.Contains(e, err.Error(), name)
+
+		export := e.client.Stats.NewExport(e.query, file.Cursor, webdelivery.ExportOptions{})
+		_, err = e.read(export, 7)
+		require.NoError(e, err)
+		require.NoError(e, file.Store(webdelivery.Cursor{}))
+		require.NoError(e, file.Store(export.Cursor()))
+		require.NoError(e, file.Close())
+		if runtime.GOOS != "windows" {
+			info, err := os.Stat(name)
+			require.NoError(e, err)
+			assert.Equal(e, os.FileMode(0o600), info.Mode().Perm())
+		}
+
+		file, err = webdelivery.OpenCursorFile(name)
+		require.NoError(e, err)
+		assert.Equal(e, int64(7), file.Cursor.Count())
+		require.NoError(e, file.Close())
+		entries, err := os.ReadDir(filepath.Dir(name))
+		require.NoError(e, err)
+		assert.Len(e, entries, 2, "the cursor and its lock")
+
+		require.NoError(e, os.WriteFile(name, []byte(`{"version":2}`), 0o600))
+		_, err = webdelivery.OpenCursorFile(name)
+		require.ErrorIs(e, err, webdelivery.ErrInvalid)
+		require.NoError(e, os.Remove(name))
+		file, err = webdelivery.OpenCursorFile(name)
+		require.NoError(e, err, "a damaged file is not locked")
+		require.NoError(e, file.Close())
+		_, err = webdelivery.OpenCursorFile(filepath.Join(name, "below", "a file"))
+		require.Error(e, err)
+	})
+}
+
+// A cursor belongs to a customer and a path, whatever the host is called.
+func TestACursorOfAnotherCustomer(t *testing.T) {
+	t.Parallel()
+	inExport(t, eventsOf(2, 2), func(e *anExport) {
+		export := e.client.Stats.NewExport(e.query, webdelivery.Cursor{}, webdelivery.ExportOptions{})
+		_, err := e.read(export, math.MaxInt)
+		require.NoError(e, err)
+		for differs, at := range map[string][2]string{
+			"customer": {"https://api.example.com", "umbrella"}, "path of the base URL": {"https://api.example.com/eu", customer},
+			"customer and path of the base URL": {"https://api.example.com/eu", "umbrella"},
+		} {
+			other, err := webdelivery.NewClient(at[0], at[1], webdelivery.BasicAuth(username, password), webdelivery.WithHTTPClient(&http.Client{Transport: e.service}))
+			require.NoError(e, err)
+			_, err = e.read(other.Stats.NewExport(e.query, export.Cursor(), webdelivery.ExportOptions{}), 1)
+			require.ErrorIs(e, err, webdelivery.ErrInvalid)
+			assert.Contains(e, err.Error(), "another export: "+differs+" differs")
+		}
+		same, err := webdelivery.NewClient("https://api.example.org:8443/", customer, webdelivery.BasicAuth(username, password), webdelivery.WithHTTPClient(&http.Client{Transport: e.service}))
+		require.NoError(e, err)
+		_, err = e.read(same.Stats.NewExport(e.query, export.Cursor(), webdelivery.ExportOptions{}), 1)
+		require.NoError(e, err)
+	})
+}
