@@ -23,8 +23,7 @@ import (
 )
 
 // Export reads every raw event exactly once, even if responses break, events are recorded late, or the process ends and
-// another one continues from a [Cursor]. Create it with [StatsService.NewExport]. Only one goroutine at a time may range
-// over [Export.All] or [Export.Follow]; Cursor and Late are safe for concurrent use.
+// another one continues from a [Cursor]. Create it with [StatsService.NewExport]. Only one goroutine at a time may use it.
 //
 // Export requests the events in ascending order of event_timestamp_ms. After a break, it resumes two seconds before the
 // second of the last event and skips the events that it has already yielded, so it does not matter whether the service
@@ -39,7 +38,7 @@ type Export struct {
 	from    Cursor
 	err     error // of the arguments
 	busy    atomic.Bool
-	late    atomic.Int64
+	late    int64
 	warned  sync.Once
 
 	warnings []string
@@ -49,9 +48,7 @@ type Export struct {
 	at       time.Time  // of the last new row
 	content  []byte     // of it
 	sum      resume.Sum // of it
-
-	mu      sync.Mutex
-	columns []string // of the first response
+	columns  []string   // of the first response
 }
 
 // ExportOptions says how an [Export] reads events that the service records late. The zero value is valid.
@@ -159,8 +156,6 @@ func (e *Export) prepare(f *conn) error {
 // store the cursor that you took before. Cursor takes longer with a longer Lookback, though not with more events, so
 // call it every few thousand events rather than for each.
 func (e *Export) Cursor() Cursor {
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	if e.err != nil {
 		return e.from
 	}
@@ -173,7 +168,7 @@ func (e *Export) Cursor() Cursor {
 func (e *Export) Warnings() []string { return slices.Clone(e.warnings) }
 
 // Late returns how many events this export has reported as recorded too late, see [LateError].
-func (e *Export) Late() int64 { return e.late.Load() }
+func (e *Export) Late() int64 { return e.late }
 
 // Key returns a text that identifies the current event, so that a receiver can drop what it gets twice. It is the same
 // in every process and with every cursor, but depends on the dimensions and their order. Events with the same customer,
@@ -259,7 +254,7 @@ func (e *Export) found(ctx context.Context, err error) error {
 		errs = append(errs, &IncompleteError{Got: e.position.Rows(), Total: e.position.Rows() + missing.Announced})
 	}
 	if missing.Late > 0 {
-		e.late.Add(missing.Late)
+		e.late += missing.Late
 		errs = append(errs, &LateError{missing.Late, missing.From, missing.To})
 	}
 	return join(errs...)
@@ -450,8 +445,6 @@ func (r *exportRun) checkColumns(row Row) error {
 	if r.column = slices.Index(columns, DimEventTimestamp); r.column < 0 {
 		return errors.New("the rows have no column " + DimEventTimestamp)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.columns = columns
 	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 )
 
@@ -38,11 +37,10 @@ const (
 	wholeSecond               // all of the second of the end
 )
 
-// Position is how far an export has come. The zero value, with a Start, is its beginning. It may be used by one [Run]
-// at a time, during which only Clone may be called concurrently.
+// Position is how far an export has come. The zero value, with a Start, is its beginning.
 type Position struct {
-	mu sync.Mutex // held while the position changes, and by Clone
 	counted
+
 	recent []second // from First on, up to the second of the last row
 	known  int64    // rows in recent
 	keep   int64    // how many seconds before the last two stay in recent
@@ -112,8 +110,6 @@ func (p *Position) first() time.Time { return time.Unix(p.First, 0).UTC() }
 
 // Clone returns an independent copy. Its cost depends on the number of seconds, not on that of rows.
 func (p *Position) Clone() *Position {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	c := &Position{counted: p.counted, recent: slices.Clone(p.recent), known: p.known, keep: p.keep, full: p.full}
 	for i, s := range c.recent {
 		c.recent[i].sums = slices.Clip(s.sums) // the clone's next row needs another array
@@ -142,8 +138,6 @@ func (p *Position) Copies(at time.Time, sum Sum) (n int) {
 
 // add records a row as delivered. Its second is not before First.
 func (p *Position) add(at time.Time, sum Sum) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	unix := at.Unix()
 	if p.Handed == 0 {
 		p.First = max(p.Start.Unix(), unix-1-p.keep)
@@ -173,8 +167,6 @@ func (p *Position) add(at time.Time, sum Sum) {
 // keepFor sets how late a row may appear to be recognized as new. One second more is kept, because a source may omit
 // rows of the first second of a span.
 func (p *Position) keepFor(lookback time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	if p.keep, p.full = 0, false; lookback > 0 {
 		p.keep = 1 + int64((lookback+time.Second-1)/time.Second)
 	}
@@ -202,8 +194,6 @@ func (p *Position) forget(before int64) {
 
 // learn learns which rows at the end of a span the source counts, from a row of the second of the end.
 func (p *Position) learn(at time.Time) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	if p.Border = max(p.Border, atEnd); at.Nanosecond() > 0 {
 		p.Border = wholeSecond
 	}

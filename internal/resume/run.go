@@ -97,8 +97,6 @@ func (r *Run) All() error {
 			break
 		}
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.Until, p.Late = r.End, late
 	if missing.Late+missing.Announced > 0 {
 		return &missing
