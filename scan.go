@@ -41,7 +41,7 @@ var scanned = rowjson.Fields{Tag: "stats", Value: func(pointer any) *rowjson.Val
 func Scan[T any](rows iter.Seq2[Row, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var value T
-		target, err := scanned.Target(&value)
+		target, err := rowjson.TargetOf(scanned, &value)
 		if err != nil {
 			yield(*new(T), invalid("Scan", "%v", err))
 			return

@@ -43,7 +43,7 @@ func NewReader(body io.Reader, config Config) *Reader {
 	config.Limit.Bytes = min(config.Limit.Bytes, mostMark) // so that a mark can hold every index in a row
 	m := &meter{from: body, limit: config.Limit, left: config.Limit.Bytes}
 	r := &Reader{dec: jsontext.NewDecoder(m, wire.UnboundedNames), meter: m, redactor: config.Redactor, query: config.Query, total: -1}
-	r.table.arrives = true
+	r.table.arrives, r.table.scan = true, &r.source.scan
 	return r
 }
 
@@ -314,7 +314,7 @@ func (r *Reader) writeRow() bool {
 	}
 	s.next += end + 1
 	r.rows++
-	t.text, t.marks = text[:end:end], s.scan.marks
+	t.text, t.marks = text[:end:end], t.marks[:0]
 	return true
 }
 

@@ -21,7 +21,7 @@ type rowSource struct {
 	scan  rowScan   // of the next row
 }
 
-const rowBuffer = 32 << 10
+const rowBuffer = 64 << 10
 
 // more reads further bytes. It moves the rest of the text to its beginning, which invalidates texts returned before.
 func (s *rowSource) more() error {

@@ -19,9 +19,10 @@ type table struct {
 	text    []byte
 	marks   []mark // for each row, the position of its bracket in text and the end of each value
 
-	arrives bool    // holds the last row of a Reader
-	writer  *writer // writes the next rows of that Reader; may be nil
-	written bool    // writer has written the last row
+	arrives bool     // holds the last row of a Reader
+	writer  *writer  // writes the next rows of that Reader; may be nil
+	written bool     // writer has written the last row
+	scan    *rowScan // splits a written row
 }
 
 // columns holds the names of a response's columns, in row order.
@@ -79,7 +80,15 @@ func (r Row) columns() *columns {
 	return r.table.columns
 }
 
-func (r Row) marks() []mark { return r.table.marks[r.first : r.first+r.Len()+1] }
+// marks returns the marks of the row. A row that the writer has written is split only now, because rows in a loop over
+// structs need no marks.
+func (r Row) marks() []mark {
+	if len(r.table.marks) == 0 {
+		r.table.scan.scan(r.table.text)
+		r.table.marks = r.table.scan.marks
+	}
+	return r.table.marks[r.first : r.first+r.Len()+1]
+}
 
 // JSON returns the row as an array of its values, each as [Value.JSON] returns it.
 func (r Row) JSON() []byte {

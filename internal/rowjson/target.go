@@ -77,10 +77,11 @@ func (s *step) wrong(value string, err error) *Misfit {
 // Target is a struct that rows with any columns can be written into.
 type Target struct {
 	tags    Fields
-	into    reflect.Value // the struct
-	steps   []step        // in the order of the fields
-	columns *columns      // of the last row, for which steps were resolved; nil if a column was missing
-	writer  *writer       // for the Reader of these rows; may be nil
+	into    reflect.Value  // the struct
+	steps   []step         // in the order of the fields
+	columns *columns       // of the last row, for which steps were resolved; nil if a column was missing
+	writer  *writer        // for the Reader of these rows; may be nil
+	copy    func(from any) // writes the struct that from points to into the Target's
 }
 
 // step writes one column into one field.
@@ -99,7 +100,7 @@ func (f Fields) Target(pointer any) (*Target, error) {
 	if len(fields) == 0 {
 		return nil, fmt.Errorf("%v is not a struct with %s tags", value.Type(), f.Tag)
 	}
-	target := &Target{tags: f, into: value, steps: make([]step, 0, len(fields))}
+	target := &Target{copy: func(from any) { value.Set(reflect.ValueOf(from).Elem()) }, tags: f, into: value, steps: make([]step, 0, len(fields))}
 	for i := range fields {
 		field := &fields[i]
 		at, err := value.FieldByIndexErr(field.Index)
@@ -113,6 +114,15 @@ func (f Fields) Target(pointer any) (*Target, error) {
 		target.steps = append(target.steps, step{name: field.Tag.Get(f.Tag), field: field, store: s})
 	}
 	return target, nil
+}
+
+// TargetOf is Target for a struct of a known type. It copies rows without reflection.
+func TargetOf[T any](f Fields, into *T) (*Target, error) {
+	target, err := f.Target(into)
+	if err == nil {
+		target.copy = func(from any) { *into = *from.(*T) } //nolint:forcetypeassert // see newWriter
+	}
+	return target, err
 }
 
 // find resolves the columns of the steps. It returns an error if one is missing.
@@ -140,7 +150,7 @@ func (t *Target) Store(row Row) *Misfit {
 		t.writer = t.newWriter(len(columns.names))
 		row.table.writer, row.table.written = t.writer, false
 	case row.table.written && row.table.writer == t.writer:
-		t.into.Set(t.writer.into)
+		t.copy(t.writer.into)
 		if t.writer.left == 0 {
 			return nil
 		}
@@ -154,13 +164,17 @@ const maxShown = 200
 
 // store writes the fields in left.
 func (t *Target) store(row Row, left fieldSet) *Misfit {
-	text, marks := row.table.text, row.marks()
 	for i := range t.steps {
 		if !left.has(i) {
 			continue
 		}
 		step, err := &t.steps[i], errNull
-		value := valueAt(text, marks, step.column)
+		var value Value
+		if left == allFields {
+			value = row.At(step.column)
+		} else {
+			value = t.writer.cells[step.column].value
+		}
 		if value.raw[0] != 'n' || step.nulls {
 			err = step.set(value)
 		}

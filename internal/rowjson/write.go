@@ -18,11 +18,10 @@ import (
 // A writer belongs to one Reader and shares nothing with the Target, because the loop may drop or repeat rows, mix them
 // with rows of other Readers, or pass them to other goroutines.
 type writer struct {
-	into  reflect.Value // the struct
-	cells []cell        // of the columns
-	marks []mark        // initial marks of a row
-	never fieldSet      // fields that no cell ever writes
-	left  fieldSet      // fields that no cell has written in the last row
+	into  any      // pointer to the struct
+	cells []cell   // of the columns
+	never fieldSet // fields that no cell ever writes
+	left  fieldSet // fields that no cell has written in the last row
 }
 
 // fieldSet has one bit for each of the first 63 fields of a struct, and one for all others.
@@ -40,6 +39,8 @@ type cell struct {
 	read   read
 	field  fieldSet // field that read writes; 0 if there is none
 	behind byte     // the comma or closing bracket after the column
+	wanted bool     // there is a field for the column
+	value  Value    // of the last row, if wanted and not written
 }
 
 // read reads the value that begins at text[i], and writes it if it can. It returns the index after the value, or 0 if
@@ -50,66 +51,67 @@ type read func(text []byte, i int) (end int, written bool)
 func (t *Target) newWriter(columns int) *writer {
 	into := reflect.New(t.into.Type())
 	own, _ := t.tags.Target(into.Interface()) // succeeds because it did for t
-	w := &writer{into: into.Elem(), cells: make([]cell, columns), marks: make([]mark, columns+1)}
+	w := &writer{into: into.Interface(), cells: make([]cell, columns)}
 	for i := range w.cells {
-		w.cells[i] = cell{readOnly, 0, ','}
+		w.cells[i] = cell{read: readOnly, behind: ','}
 	}
 	w.cells[columns-1].behind = ']'
 	for i, s := range own.steps {
 		c, field := &w.cells[t.steps[i].column], fieldSet(1)<<min(i, others)
-		if c.field > 0 || s.read == nil {
-			w.never |= field
+		if c.wanted || s.read == nil || i >= others {
+			w.never |= field | c.field
+			c.read, c.field = readOnly, 0
 		} else {
 			c.read, c.field = s.read, field
 		}
+		c.wanted = true
 	}
 	return w
 }
 
-// write splits and writes the row at the beginning of a text, and returns the index after it. It returns 0 if the row
-// is incomplete or has an error.
+// write reads and writes the row at the beginning of a text, and returns the index after it. It returns 0 if the row is
+// incomplete or has an error.
 func (w *writer) write(s *rowScan, text []byte) (end int) {
-	s.marks = append(s.marks[:0], w.marks...)
 	w.left = w.never
-	marks := s.marks[1:]
 	i := 1
 	for column := range w.cells {
 		c := &w.cells[column]
 		end, written := c.read(text, i)
-		if end == 0 || !written && c.field > 0 || end >= len(text) || text[end] != c.behind {
-			if marks[column], i = w.readAny(s, c, text, i, end, written); i == 0 {
+		if end == 0 || !written && c.wanted || end >= len(text) || text[end] != c.behind {
+			if i = w.readAny(s, c, text, i, end, written); i == 0 {
 				return 0
 			}
 			continue
 		}
-		marks[column], i = mark(end), end+1 //nolint:gosec // the caller limits the text
+		i = end + 1
 	}
 	return i
 }
 
 // readAny reads a value that is not plain, does not fit, or has white space around it. end and written are the results
-// of the column's read. readAny returns the mark of the value, and the index after the comma or bracket that follows,
-// or 0 if the value is incomplete or invalid.
-func (w *writer) readAny(s *rowScan, c *cell, text []byte, i, end int, written bool) (m mark, next int) {
+// of the column's read. readAny returns the index after the comma or bracket that follows the value, or 0 if the value
+// is incomplete or invalid.
+func (w *writer) readAny(s *rowScan, c *cell, text []byte, i, end int, written bool) (next int) {
 	if start := skipAnyBlanks(text, i); start == len(text) {
-		return 0, 0
+		return 0
 	} else if start > i {
 		i = start
 		end, written = c.read(text, i)
 	}
-	m = mark(end) //nolint:gosec // the caller limits the text
+	m := mark(0)
 	if end == 0 {
 		if end, m = s.anyValue(text, i, i+1); end == 0 {
-			return 0, 0
+			return 0
 		}
 	}
 	if !written {
 		w.left |= c.field
+		c.value = Value{text[i:end], m&differs != 0}
 	}
 	if end = skipAnyBlanks(text, end); end == len(text) || text[end] != c.behind {
-		return 0, 0
+		return 0
 	}
-	return m, end + 1
+	return end + 1
 }
 
 // readOnly reads a value without writing it.
