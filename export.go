@@ -452,15 +452,16 @@ func (r *exportRun) checkColumns(row Row) error {
 // take reports whether a row is new. A new row counts as yielded. The checksum of a row covers its time, but not how
 // the time is spelled. It is keyed, because whoever sends the requests of the events could otherwise hide some of them.
 func (r *exportRun) take(replay *resume.Replay, row Row, to time.Time) (isNew bool, err error) {
-	at, err := row.row.At(r.column).TimeAfter(&r.date)
+	content, value := row.row.Content(append(r.content[:0], make([]byte, 8)...), r.column)
+	r.content = content
+	at, err := value.TimeAfter(&r.date)
 	switch {
 	case err != nil:
 		return false, fmt.Errorf("%s: %w", DimEventTimestamp, err)
 	case at.Before(r.params.Start), !at.Before(to.Add(time.Second)): // the second of the end may belong to the time range, see open point 33
 		return false, fmt.Errorf("an event of %s is outside the time range", at.Format(time.RFC3339Nano))
 	}
-	r.content = binary.BigEndian.AppendUint64(r.content[:0], uint64(at.UnixNano()))
-	r.content = row.row.AppendContent(r.content, r.column)
-	r.at, r.sum = at, resume.Sum(siphash.Hash(binary.LittleEndian.Uint64(r.key), binary.LittleEndian.Uint64(r.key[8:]), r.content))
+	binary.BigEndian.PutUint64(content, uint64(at.UnixNano())) //nolint:gosec // any number will do
+	r.at, r.sum = at, resume.Sum(siphash.Hash(binary.LittleEndian.Uint64(r.key), binary.LittleEndian.Uint64(r.key[8:]), content))
 	return replay.Take(at, r.sum)
 }

@@ -212,25 +212,49 @@ func TestErrorsOfColumnsHoldNoSecrets(t *testing.T) {
 	require.ErrorContains(t, target.Store(null).Err, "null does not fit; make the field a pointer")
 }
 
-// The content of a row is that of its values, however they are written; texts, numbers and null differ.
+// The content of a row is its JSON without one value, white space and needless escapes, whether the row was written into
+// a struct or not.
 func TestContentOfRows(t *testing.T) {
 	t.Parallel()
-	content := func(row string) string {
-		reader := rowjson.NewReader(strings.NewReader(`{"columns":[{"name":"a"},{"name":"b"}],"rows":[`+row+`],"total_results":1}`), rowjson.Config{
-			Limit: rowjson.Limit{Bytes: 1 << 20},
-		})
-		require.True(t, reader.Next(), row)
-		return string(reader.Row().AppendContent([]byte("before"), -1))
+	content := func(row string, without int) string {
+		var contents []string
+		for _, write := range []bool{false, true} {
+			reader := rowjson.NewReader(strings.NewReader(`{"columns":[{"name":"a"},{"name":"b"}],"rows":[["x",0],`+row+`],"total_results":2}`), rowjson.Config{
+				Limit: rowjson.Limit{Bytes: 1 << 20},
+			})
+			var into struct {
+				A *string `column:"a"`
+			}
+			target, err := fields.Target(&into)
+			require.NoError(t, err)
+			for range 2 {
+				require.True(t, reader.Next(), row)
+				if write {
+					target.Store(reader.Row())
+				}
+			}
+			b, value := reader.Row().Content([]byte("before"), without)
+			assert.JSONEq(t, string(reader.Row().At(without).JSON()), string(value.JSON()))
+			contents = append(contents, string(b))
+		}
+		assert.Equal(t, contents[0], contents[1], row)
+		return contents[0]
 	}
-	assert.Equal(t, content(`["a/b",1]`), content(` [ "\u0061\/b" , 1 ] `))
-	known := map[string]string{}
-	for _, row := range []string{
-		`["a","bc"]`, `["ab","c"]`, `["",""]`, `["",null]`, `[null,""]`, `["1",1]`, `[1,"1"]`, `[1,1]`, `[true,1]`, `["true",1]`,
-		"[\"/\xff\",1]", "[\"/\xfe\",1]", `["/\ud800",1]`, `["/\ufffd",1]`,
+	for _, tc := range []struct {
+		row     string
+		without int
+		want    string
+	}{
+		{`["a/b",1]`, 0, `[,1]`}, {`["a/b",1]`, 1, `["a/b",]`}, {` [ "\u0061\/b" , 1 ] `, 1, `["a/b",]`}, {`[-12.5,1]`, 1, `[-12.5,]`},
+		{`[12,"a"]`, 0, `[,"a"]`}, {`["a\"b\u0001",1]`, 1, `["a\"b\u0001",]`}, {`[null,true]`, 1, `[null,]`}, {`["é",1]`, 1, `["é",]`},
 	} {
-		assert.True(t, strings.HasPrefix(content(row), "before"))
-		assert.NotContains(t, known, content(row), row)
-		known[content(row)] = row
+		assert.Equal(t, "before"+tc.want, content(tc.row, tc.without), tc.row)
+	}
+	known := map[string]string{}
+	for _, value := range []string{`"a"`, `""`, `null`, `"null"`, `1`, `"1"`, `true`, `"true"`, "\"/\xff\"", "\"/\xfe\"", `"/\ud800"`, `"/\ufffd"`} {
+		got := content("["+value+",1]", 1)
+		assert.NotContains(t, known, got, value)
+		known[got] = value
 	}
 }
 

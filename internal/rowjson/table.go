@@ -2,9 +2,10 @@ package rowjson
 
 import (
 	"bytes"
-	"encoding/binary"
 	"iter"
 	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Row is a row of a response. The zero Row has no values.
@@ -102,26 +103,44 @@ func (r Row) JSON() []byte {
 	return append(text, ']')
 }
 
-// AppendContent appends the content of the row, except the value of one column. Rows with the same columns have the
-// same content if and only if all other values have the same kind and text. Different escapes of the same text make no
-// difference, except in invalid texts, which are compared byte by byte.
-func (r Row) AppendContent(b []byte, without int) []byte {
-	all, marks := r.table.text, r.marks()
-	for i := range len(marks) - 1 {
-		if i == without {
+// Content appends the content of the row, except the value of one column, which it returns. It is the row's JSON without
+// white space and with the fewest escapes, so rows with the same columns have the same content if and only if all other
+// values have the same kind and text. Invalid texts are compared byte by byte.
+func (r Row) Content(b []byte, without int) ([]byte, Value) {
+	if t := r.table; t.written && t.writer.plain {
+		from, to := plainCell(t.text, without)
+		return append(append(b, t.text[:from]...), t.text[to:]...), Value{t.text[from:to], false}
+	}
+	before := byte('[')
+	for i := range r.Len() {
+		b = append(b, before)
+		switch value := r.At(i); {
+		case i == without:
+		case value.isBroken():
+			b = append(append(b, 'b'), value.raw...)
+		case value.isText():
+			b, _ = jsontext.AppendQuote(b, value.text()) // valid, because it is not broken
+		default:
+			b = append(b, value.raw...)
+		}
+		before = ','
+	}
+	return append(b, ']'), r.At(without)
+}
+
+// plainCell returns where a value of a row is whose values are all plain.
+func plainCell(text []byte, column int) (from, to int) {
+	for ; column >= 0; column-- {
+		from = to + 1
+		if to = from; text[from] == '"' {
+			to += 2 + bytes.IndexByte(text[from+1:], '"')
 			continue
 		}
-		value := valueAt(all, marks, i)
-		kind, text := value.raw[0], value.text()
-		switch {
-		case beginsNumber(value.raw):
-			kind = '0'
-		case value.isBroken():
-			kind, text = 'b', value.raw
+		for text[to] != ',' && text[to] != ']' {
+			to++
 		}
-		b = append(binary.AppendUvarint(append(b, kind), uint64(len(text))), text...)
 	}
-	return b
+	return from, to
 }
 
 // Store holds copies of rows, in blocks, so that memory need not be copied as it grows. The zero value is an empty

@@ -22,6 +22,7 @@ type writer struct {
 	cells []cell   // of the columns
 	never fieldSet // fields that no cell ever writes
 	left  fieldSet // fields that no cell has written in the last row
+	plain bool     // all values of the last row are plain, without white space between them
 }
 
 // fieldSet has one bit for each of the first 63 fields of a struct, and one for all others.
@@ -72,7 +73,7 @@ func (t *Target) newWriter(columns int) *writer {
 // write reads and writes the row at the beginning of a text, and returns the index after it. It returns 0 if the row is
 // incomplete or has an error.
 func (w *writer) write(s *rowScan, text []byte) (end int) {
-	w.left = w.never
+	w.left, w.plain = w.never, true
 	i := 1
 	for column := range w.cells {
 		c := &w.cells[column]
@@ -92,6 +93,7 @@ func (w *writer) write(s *rowScan, text []byte) (end int) {
 // of the column's read. readAny returns the index after the comma or bracket that follows the value, or 0 if the value
 // is incomplete or invalid.
 func (w *writer) readAny(s *rowScan, c *cell, text []byte, i, end int, written bool) (next int) {
+	w.plain = false
 	if start := skipAnyBlanks(text, i); start == len(text) {
 		return 0
 	} else if start > i {
