@@ -55,8 +55,8 @@ func (s streaming) done(summary StreamSummary) {
 }
 
 // Row is one result of a statistics query: its values in the order of the columns. A streamed Row is valid until the
-// next step of its sequence; to keep it, use Clone. A Row of a [Result] stays valid, and any number of goroutines may
-// read it. The zero value has no values. (Service document, [section 2.4].)
+// next step of its sequence, and only one goroutine may read it; to keep it, use Clone. A Row of a [Result] or a clone
+// stays valid, and any number of goroutines may read it. The zero value has no values. (Service document, [section 2.4].)
 //
 // [section 2.4]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#24-security-statistics-query-result
 type Row struct{ row rowjson.Row }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -374,6 +375,42 @@ func TestAStreamIsRepeatedBeforeItBegins(t *testing.T) {
 		assert.Len(f, rows, 1)
 		assert.Equal(f, 4, f.srv.Count("", eventsData))
 	})
+}
+
+// Any number of goroutines may read a row of a Result and a clone, also one of a row that was scanned before.
+func TestRowsThatGoroutinesShare(t *testing.T) {
+	t.Parallel()
+	client := always(t, []byte(resultOf([]string{"a", "b"}, `["x",1]`, `["y",2]`, `["z",3]`)))
+	result, err := client.Stats.Events.Query(t.Context(), aDay)
+	require.NoError(t, err)
+	shared := result.Rows
+	var last webdelivery.Row
+	rows := func(yield func(webdelivery.Row, error) bool) {
+		for row, err := range client.Stats.Events.All(t.Context(), firstRows) {
+			if last = row; !yield(row, err) {
+				return
+			}
+		}
+	}
+	for _, err := range webdelivery.Scan[struct {
+		A string `stats:"a"`
+	}](rows) {
+		require.NoError(t, err)
+		shared = append(shared, last.Clone())
+	}
+	require.Len(t, shared, 6)
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for i, row := range shared {
+				assert.Equal(t, []string{"x", "y", "z"}[i%3], row.At(0).String())
+				_, ok := row.Get("b")
+				assert.True(t, ok)
+				assert.Equal(t, 2, row.Len())
+			}
+		})
+	}
+	all.Wait()
 }
 
 // If the caller leaves the loop early, the body is closed: no goroutine is left in the bubble, and the service is

@@ -45,6 +45,7 @@ func BenchmarkRows(b *testing.B) {
 						b.Fatalf("%d rows of %d: %v", rows, s.n, err)
 					}
 				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(s.n), "ns/row")
 			})
 		}
 	}
