@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/schollz/progressbar/v3"
@@ -17,12 +18,11 @@ type copying struct {
 	rows, total, limit int64    // a limit of 0 means all
 	bar                *progressbar.ProgressBar
 	events             *webdelivery.Export
-	broken             bool // the output has failed
 }
 
 // copy writes all rows. If it ends early, the error says how many rows the output has.
 func (c *copying) copy(ctx context.Context, out output) error {
-	err := c.each(ctx, out)
+	err := c.each(c.events.All(ctx), out)
 	if err == nil && c.rows < c.total { // some of the counted events are gone
 		err = &webdelivery.IncompleteError{Got: c.rows, Total: c.total}
 	}
@@ -41,20 +41,19 @@ func (c *copying) copy(ctx context.Context, out output) error {
 }
 
 // each writes rows as long as they have the columns of the first response.
-func (c *copying) each(ctx context.Context, out output) error {
+func (c *copying) each(rows iter.Seq2[webdelivery.Row, error], out output) error {
 	first := c.rows
 	_ = c.bar.Set64(c.rows)
 	_ = c.bar.RenderBlank() // also before the first row
 	if c.limit > 0 && c.rows >= c.limit {
 		return nil
 	}
-	for row, err := range c.events.All(ctx) {
+	for row, err := range rows {
 		if err == nil && c.rows == first && !slices.Equal(row.Columns(), c.received) {
 			err = fmt.Errorf("the columns have changed from %[2]q to %[1]q", row.Columns(), c.received)
 		}
 		if err == nil {
 			err = out.Write(row)
-			c.broken = err != nil
 		}
 		if err != nil {
 			return err

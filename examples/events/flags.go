@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -25,6 +26,12 @@ type settings struct {
 	saved        *state                  // of the export to continue; nil for a new one
 	follow       time.Duration           // between an event and its export; 0 if the export ends
 	pace         pace
+
+	lookback  time.Duration
+	acceptGap bool
+	metrics   string     // address to serve on; "" for none
+	to        *collector // nil if the events go to file or stdout
+	cursor    string     // file with the cursor of a delivery
 }
 
 // all are the dimensions that the service document names.
@@ -59,7 +66,14 @@ func parse(args []string, s program.Streams, now time.Time) (set settings, err e
 	follow := flags.Bool("follow", false, "continue with events as they happen, until ^C")
 	delay := program.Duration(5 * time.Minute)
 	flags.Var(&delay, "delay", "with -follow: write events this `duration` after they happened")
-	resume := flags.String("resume", "", "continue the export to this `file` of -o, which ended early; takes no other flag")
+	lookback := program.Duration(0)
+	flags.Var(&lookback, "lookback", "deliver events, out of order, that are recorded up to this `duration` after they happened (default 20m with -follow)")
+	flags.BoolVar(&set.acceptGap, "accept-gap", false, "continue an export although the service has deleted events since")
+	flags.StringVar(&set.metrics, "metrics", "", "with -follow: `address` on which to serve metrics for Prometheus, such as localhost:9755")
+	hecURL := flags.String("hec", "", "with -follow: send the events to the Splunk HTTP Event Collector at this `URL`")
+	otlpURL := flags.String("otlp", "", "with -follow: send the events as OTLP logs to this `URL`")
+	flags.StringVar(&set.cursor, "cursor", "", "`file` that holds how far -hec or -otlp has come")
+	resume := flags.String("resume", "", "continue the export to this `file` of -o, which ended early; takes only -accept-gap and -metrics beside it")
 	if err := program.ParseAlone(flags, args); err != nil {
 		return set, err
 	}
@@ -67,7 +81,7 @@ func parse(args []string, s program.Streams, now time.Time) (set settings, err e
 		set.file = ""
 	}
 	if program.IsSet(flags, "resume") {
-		return parseResume(flags, *resume, s, now)
+		return set.parseResume(flags, *resume, s, now)
 	}
 	if query.Dimensions, err = names(*columns); err != nil {
 		return set, err
@@ -94,11 +108,19 @@ func parse(args []string, s program.Streams, now time.Time) (set settings, err e
 			return set, program.Misused("%s is part of an earlier export; move its parts away (%s), or name another file", part, patternOf(set.file))
 		}
 	}
+	set.lookback = time.Duration(lookback)
 	if *follow {
 		set.follow = time.Duration(delay)
+		query.End = time.Time{}
+		if !program.IsSet(flags, "lookback") {
+			set.lookback = 20 * time.Minute
+		}
 		if err := set.checkFollow(flags); err != nil {
 			return set, err
 		}
+	}
+	if err := set.checkDelivery(flags, *hecURL, *otlpURL, s.Err); err != nil {
+		return set, err
 	}
 	tellOfGap(s, query.Start, now)
 	return set, nil
@@ -120,6 +142,35 @@ func (s settings) checkFollow(flags *flag.FlagSet) error {
 		return program.Misused("%s exists: continue it with -resume %s, or name another file", s.file, s.file)
 	}
 	return nil
+}
+
+// checkDelivery sets the collector.
+func (s *settings) checkDelivery(flags *flag.FlagSet, hecURL, otlpURL string, stderr io.Writer) (err error) {
+	to, address := hec, hecURL
+	if program.IsSet(flags, "otlp") {
+		to, address = otlp, otlpURL
+	}
+	delivers := program.IsSet(flags, "hec") || program.IsSet(flags, "otlp")
+	switch {
+	case s.lookback > 3*24*time.Hour:
+		return program.Misused("-lookback must be at most 3d: the service has no older events")
+	case s.follow == 0 && (delivers || s.metrics != ""):
+		return program.Misused("-hec, -otlp and -metrics need -follow")
+	case !delivers && s.cursor != "":
+		return program.Misused("-cursor belongs to -hec or -otlp; without them, FILE.cursor of -o holds the cursor")
+	case !delivers:
+		return nil
+	case program.IsSet(flags, "hec") && program.IsSet(flags, "otlp"):
+		return program.Misused("-hec and -otlp: give only one; two programs, each with a -cursor, send to both")
+	case s.file != "" || program.IsSet(flags, "format"):
+		return program.Misused("-%s takes neither -o nor -format", to.flag)
+	case !slices.Contains(s.query.Dimensions, webdelivery.DimEventTimestamp):
+		return program.Misused("-%s needs %s in -columns", to.flag, webdelivery.DimEventTimestamp)
+	case s.cursor == "" || program.Special(s.cursor) || program.Special(rejectedOf(s.cursor)):
+		return program.Misused("-%s needs a regular file for the cursor; name it with -cursor", to.flag)
+	}
+	s.to, err = newCollector(to, address, stderr)
+	return err
 }
 
 // timeFlag reads a time of a flag.
@@ -170,10 +221,10 @@ func checkRange(flags *flag.FlagSet, start, end time.Time) error {
 }
 
 // parseResume reads the settings from FILE.cursor instead of the other flags.
-func parseResume(flags *flag.FlagSet, file string, s program.Streams, now time.Time) (set settings, err error) {
+func (given settings) parseResume(flags *flag.FlagSet, file string, s program.Streams, now time.Time) (set settings, err error) {
 	var others []string
 	flags.Visit(func(f *flag.Flag) {
-		if f.Name != "resume" {
+		if !slices.Contains([]string{"resume", "accept-gap", "metrics"}, f.Name) {
 			others = append(others, "-"+f.Name)
 		}
 	})
@@ -189,7 +240,10 @@ func parseResume(flags *flag.FlagSet, file string, s program.Streams, now time.T
 	if set, err = resumed(file); err != nil {
 		return set, err
 	}
-	set.pace = usual
+	if set.follow == 0 && given.metrics != "" {
+		return set, program.Misused("-metrics needs an export that -follow began")
+	}
+	set.pace, set.acceptGap, set.metrics = usual, given.acceptGap, given.metrics
 	from := set.query.Start
 	if at := set.saved.Cursor.Time(); at.After(from) {
 		from = at

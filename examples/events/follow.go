@@ -2,42 +2,79 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"time"
 
 	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/examples/internal/program"
 )
 
-// follow exports what happened up to a delay ago, waits as long, and continues after the last event until ctx ends. An
-// error of the service ends only the first round: later ones are printed, and the next round tries again.
-func (c *copying) follow(ctx context.Context, stats *webdelivery.StatsService, set settings, out output, s program.Streams) error {
-	query := set.query
-	for round := 0; ctx.Err() == nil; {
-		query.End = time.Now().Add(-set.follow)
-		if query.Start.Before(query.End) {
-			c.events = stats.NewExport(query, c.events.Cursor(), webdelivery.ExportOptions{})
-			err := c.each(ctx, out)
-			_, lost := out.Keep()
-			switch {
-			case c.broken, lost != nil:
-				return errors.Join(err, lost)
-			case err == nil || ctx.Err() != nil: // the loop goes on, or ends
-			case round == 0 && !isLate(err):
-				return err
-			default:
-				fmt.Fprintf(s.Err, "events: %v\n", err)
-			}
-			round++
+// follow exports in rounds until ctx ends. The output is safe after each of them.
+func (c *copying) follow(ctx context.Context, set settings, out output, stderr io.Writer, m *meters) error {
+	for round := range c.events.Follow(ctx, set.follow, webdelivery.WaitMaxOutage(0)) {
+		before := c.rows
+		err := c.each(round, out)
+		if _, lost := out.Keep(); !errors.Is(err, lost) {
+			err = errors.Join(err, lost)
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(set.follow):
+		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+			return nil // what the collector has not taken is sent again
 		}
+		if err != nil {
+			return err
+		}
+		if set.to == nil { // a delivery counts what the collector takes
+			m.delivered.Add(c.rows - before)
+		}
+		m.reach(reached(c.events.Cursor()))
+		m.tell(stderr, set.follow)
 	}
 	return nil
 }
 
-// isLate reports whether all events were written but those that the service recorded late.
-func isLate(err error) bool { return errors.As(err, new(*webdelivery.IncompleteError)) }
+// reached returns the end of the last round that read everything, also if it had no events. Only the JSON of a cursor
+// has it.
+func reached(cursor webdelivery.Cursor) time.Time {
+	var stored struct {
+		Cursor struct {
+			Position struct {
+				Until time.Time `json:"until"`
+			} `json:"position"`
+		} `json:"cursor"`
+	}
+	text, err := json.Marshal(cursor)
+	if err == nil {
+		err = json.Unmarshal(text, &stored)
+	}
+	if err != nil {
+		return cursor.Time()
+	}
+	return stored.Cursor.Position.Until
+}
+
+// warnings prints what Follow does not return but logs: late events, and rounds that have failed.
+type warnings struct{ stderr io.Writer }
+
+// Enabled reports whether the level is that of a warning.
+func (w warnings) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelWarn }
+
+// Handle prints the warnings of an export. Those of single requests are not interesting.
+func (w warnings) Handle(_ context.Context, r slog.Record) error {
+	if r.Message == "webdelivery: export" {
+		r.Attrs(func(a slog.Attr) bool {
+			if a.Key == "warning" {
+				fmt.Fprintln(w.stderr, "events:", program.WithFlags(a.Value.String()))
+			}
+			return true
+		})
+	}
+	return nil
+}
+
+// WithAttrs and WithGroup change nothing.
+func (w warnings) WithAttrs([]slog.Attr) slog.Handler { return w }
+func (w warnings) WithGroup(string) slog.Handler      { return w }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"io"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -16,17 +17,24 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/examples/internal/program"
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
-// Each event is written once, 5 minutes after it happened, also after a round without the service, and after a stop.
+// followed is a client that prints what Follow logs.
+func followed(t *testing.T, srv *webdeliverytest.Server, stderr io.Writer) *webdelivery.Client {
+	t.Helper()
+	return srv.Client(t, webdelivery.WithLogger(slog.New(warnings{stderr})))
+}
+
+// Each event is written once, 5 minutes after it happened or when it is recorded late, also after a round without the
+// service, and after a stop.
 func TestFollow(t *testing.T) {
 	t.Parallel()
 	for _, file := range []string{"", "events.ndjson"} {
 		synctest.Test(t, func(t *testing.T) {
 			srv := webdeliverytest.NewServer(t, webdeliverytest.InMemory())
-			client := srv.Client(t)
 			happens := func(ago time.Duration, rule string) {
 				srv.AddEvents(webdeliverytest.Event{Time: time.Now().Add(-ago), RuleID: rule})
 			}
@@ -39,6 +47,7 @@ func TestFollow(t *testing.T) {
 				stdout = out
 			}
 			var told bytes.Buffer
+			client := followed(t, srv, &told)
 			var stop context.CancelFunc
 			var ended chan error
 			begin := func(args ...string) {
@@ -70,27 +79,30 @@ func TestFollow(t *testing.T) {
 			time.Sleep(5 * time.Minute)
 			synctest.Wait()
 			assert.Equal(t, "ab", written())
-			happens(9*time.Minute, "late")
-			srv.Fail(webdeliverytest.FaultRule{Path: dataPath, Status: http.StatusForbidden, Count: 1})
-			time.Sleep(5 * time.Minute)
+			happens(9*time.Minute, "l")
+			happens(29*time.Minute, "too late")
+			works := srv.Fail(webdeliverytest.FaultRule{Path: dataPath, Status: http.StatusServiceUnavailable})
+			time.Sleep(6 * time.Minute) // with the retries of the SDK
 			synctest.Wait()
 			assert.Equal(t, "ab", written())
+			works()
 			time.Sleep(5 * time.Minute)
 			synctest.Wait()
-			assert.Equal(t, "abc", written())
+			assert.Equal(t, "ablc", written())
 			stop()
 			require.NoError(t, <-ended)
-			assert.Contains(t, told.String(), "403")
-			assert.Contains(t, told.String(), "3 rows arrived, and 4 match")
+			assert.Contains(t, told.String(), "503")
+			assert.Contains(t, told.String(), "events: webdelivery: 1 event between ")
+			assert.Contains(t, told.String(), " recorded too late to be exported; a longer -lookback finds such events\n")
 			if file == "" {
 				return
 			}
-			assert.Contains(t, told.String(), "events: 3 events in "+rows+"; continue with: events -resume "+rows+"\n")
+			assert.Contains(t, told.String(), "events: 4 events in "+rows+"; continue with: events -resume "+rows+"\n")
 
 			happens(0, "d")
 			time.Sleep(10 * time.Minute)
 			begin("-resume", rows)
-			assert.Equal(t, "abcd", written())
+			assert.Equal(t, "ablcd", written())
 			stop()
 			require.NoError(t, <-ended)
 			_, err := parse(args, program.Streams{Err: &told}, time.Now())
@@ -113,5 +125,26 @@ func TestFollowEnds(t *testing.T) {
 		reader, writer := io.Pipe()
 		require.NoError(t, reader.Close())
 		require.ErrorIs(t, export(t.Context(), srv.Client(t), set, program.Streams{Out: writer}), io.ErrClosedPipe)
+	})
+}
+
+// An empty round reaches its end, and one that fails does not.
+func TestReached(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := webdeliverytest.NewServer(t, webdeliverytest.InMemory())
+		began := time.Now()
+		events := srv.Client(t).Stats.NewExport(webdelivery.EventsQuery{Start: began.Add(-time.Hour), Dimensions: []string{webdelivery.DimEventTimestamp}}, webdelivery.Cursor{}, webdelivery.ExportOptions{Delay: time.Minute})
+		assert.Zero(t, reached(events.Cursor()))
+		for _, err := range events.All(t.Context()) {
+			require.NoError(t, err)
+		}
+		assert.Equal(t, began.Add(-time.Minute).UTC(), reached(events.Cursor()))
+		time.Sleep(time.Hour)
+		srv.Fail(webdeliverytest.FaultRule{Status: http.StatusForbidden})
+		for _, err := range events.All(t.Context()) {
+			require.Error(t, err)
+		}
+		assert.Equal(t, began.Add(-time.Minute).UTC(), reached(events.Cursor()))
 	})
 }

@@ -40,10 +40,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -67,7 +69,11 @@ func run(ctx context.Context, args []string, s program.Streams) error {
 	if err != nil {
 		return err
 	}
-	service, err := program.Connect(s.Err, nil, []webdeliverytest.Option{webdeliverytest.WithEvents(1, 1, time.Time{})}, nil)
+	var options []webdelivery.Option
+	if set.follow > 0 {
+		options = append(options, webdelivery.WithLogger(slog.New(warnings{s.Err})))
+	}
+	service, err := program.Connect(s.Err, options, []webdeliverytest.Option{webdeliverytest.WithEvents(1, 1, time.Time{})}, nil)
 	if err != nil {
 		return err
 	}
@@ -81,10 +87,23 @@ func export(ctx context.Context, client *webdelivery.Client, set settings, s pro
 	if set.saved != nil && set.saved.Done {
 		return tell(set, *set.saved, s, set.saved.complete(set.file))
 	}
+	var from webdelivery.Cursor
+	if set.saved != nil {
+		from = set.saved.Cursor
+	}
+	var kept *webdelivery.CursorFile
+	if set.to != nil {
+		var err error
+		if kept, err = webdelivery.OpenCursorFile(set.cursor); err != nil {
+			return program.Unwritten(set.cursor, err)
+		}
+		defer kept.Close()
+		from = kept.Cursor
+	}
 	query := set.query
 	query.Limit = 1
-	if set.follow > 0 && set.saved != nil { // the service may have forgotten the first events
-		query.Start = slices.MaxFunc([]time.Time{query.Start, set.saved.Cursor.Time()}, time.Time.Compare)
+	if set.follow > 0 { // the service may have forgotten the first events
+		query.Start = slices.MaxFunc([]time.Time{query.Start, from.Time()}, time.Time.Compare)
 		query.End = time.Now()
 	}
 	first, err := client.Stats.Events.Query(ctx, query)
@@ -102,10 +121,6 @@ func export(ctx context.Context, client *webdelivery.Client, set settings, s pro
 	if set.query.Limit > 0 {
 		c.total, c.limit = min(c.total, int64(set.query.Limit)), int64(set.query.Limit)
 	}
-	var from webdelivery.Cursor
-	if set.saved != nil {
-		from = set.saved.Cursor
-	}
 	c.rows = from.Count()
 	c.bar = progressbar.NewOptions64(c.total,
 		progressbar.OptionSetWriter(s.Err),
@@ -114,10 +129,23 @@ func export(ctx context.Context, client *webdelivery.Client, set settings, s pro
 		progressbar.OptionThrottle(100*time.Millisecond))
 	defer func() { _ = c.bar.Clear() }()
 
-	c.events = client.Stats.NewExport(set.query, from, webdelivery.ExportOptions{})
-	write := c.copy
+	c.events = client.Stats.NewExport(set.query, from, webdelivery.ExportOptions{Lookback: set.lookback, Delay: set.follow, AcceptGap: set.acceptGap})
+	write, m := c.copy, &meters{export: c.events}
 	if set.follow > 0 {
-		write = func(ctx context.Context, out output) error { return c.follow(ctx, client.Stats, set, out, s) }
+		m.reach(cmp.Or(from.Time(), set.query.Start))
+		write = func(ctx context.Context, out output) error { return c.follow(ctx, set, out, s.Err, m) }
+	}
+	if set.metrics != "" {
+		if err := m.serve(ctx, set.metrics, s.Err); err != nil {
+			return err
+		}
+	}
+	if set.to != nil {
+		err := write(ctx, newDelivery(ctx, set, columns, kept, m))
+		if err == nil {
+			fmt.Fprintf(s.Err, "events: %d events delivered; the same command continues\n", m.delivered.Load())
+		}
+		return err
 	}
 	if set.file == "" {
 		w, err := table.Formats[set.format](s.Out, columns, false)
@@ -142,6 +170,8 @@ func howToGoOn(set settings, begun bool, err error) error {
 	switch {
 	case err == nil || !begun || set.file == "":
 		return err
+	case errors.As(err, new(*webdelivery.LateError)): // -resume would not read them
+		return fmt.Errorf("%w; export again with -o %s", err, set.file)
 	case errors.As(err, &incomplete):
 		return fmt.Errorf("%w; the missing ones were recorded too late or are gone: export again with -o %s, or get what was recorded since with: events -resume %s",
 			err, set.file, set.file)

@@ -42,10 +42,11 @@ func serviceWith(t *testing.T, options []webdeliverytest.Option, events []webdel
 	return srv
 }
 
-// inFakeTime runs a test with a fake in fake time.
+// inFakeTime runs a test with a fake in fake time, which begins when the fake's clock stands still.
 func inFakeTime(t *testing.T, events []webdeliverytest.Event, test func(t *testing.T, srv *webdeliverytest.Server)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(noon.Add(time.Hour)))
 		test(t, serviceWith(t, []webdeliverytest.Option{webdeliverytest.InMemory()}, events))
 	})
 }

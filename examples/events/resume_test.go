@@ -139,13 +139,19 @@ func TestTextGoesOn(t *testing.T) {
 // After kill -9, the saved rows stay, and the export continues there.
 func TestKilled(t *testing.T) { //nolint:paralleltest // the environment is that of all tests
 	for _, format := range []string{"csv", "ndjson", "parquet"} {
-		srv := service(t, many...)
+		began := time.Now().UTC().Truncate(time.Second).Add(-time.Hour) // the process has the real time
+		srv := webdeliverytest.NewServer(t)
+		for _, event := range many {
+			event.Time = began.Add(event.Time.Sub(noon))
+			srv.AddEvents(event)
+		}
 		programtest.UseService(t, srv)
 		whole, file := filepath.Join(t.TempDir(), "whole."+format), filepath.Join(t.TempDir(), "events."+format)
-		require.NoError(t, export1(t.Context(), t, srv, program.Streams{Err: io.Discard}, flagsOfMany(whole)...))
+		times := []string{"-start", began.Format(time.RFC3339), "-end", began.Add(time.Hour).Format(time.RFC3339)}
+		require.NoError(t, export1(t.Context(), t, srv, program.Streams{Err: io.Discard}, flagsOfMany(whole, times...)...))
 
 		remove := srv.Fail(webdeliverytest.FaultRule{Path: dataPath, Skip: 2, Stall: time.Hour, CutAfter: 12_000})
-		process := programtest.Start(t, nil, flagsOfMany(file)...)
+		process := programtest.Start(t, nil, flagsOfMany(file, times...)...)
 		require.Eventually(t, func() bool {
 			s, err := readState(file)
 			return err == nil && s.Cursor.Count() >= 100
@@ -183,16 +189,18 @@ func TestLateRows(t *testing.T) {
 				srv.Fail(fault)
 				time.AfterFunc(time.Second, func() { srv.AddEvents(webdeliverytest.Event{Time: noon, RuleID: "late"}) })
 				err := start(t.Context(), srv, t, io.Discard, flagsOfMany(file)...)
-				var incomplete *webdelivery.IncompleteError
-				require.ErrorAs(t, err, &incomplete)
-				assert.Equal(t, webdelivery.IncompleteError{Got: 300, Total: 301}, *incomplete)
-				assert.Equal(t, program.Failed, program.Code("events", io.Discard, err))
-				assert.ErrorContains(t, err, "export again with -o "+file+", or get what was recorded since with: events -resume "+file)
+				var late *webdelivery.LateError
+				require.ErrorAs(t, err, &late)
+				assert.EqualValues(t, 1, late.Late)
+				var told strings.Builder
+				assert.Equal(t, program.Failed, program.Code("events", &told, err))
+				assert.Contains(t, told.String(), "; a longer -lookback finds such events; export again with -o "+file+"\n")
 				assert.NoFileExists(t, file)
 				s, err := readState(file)
 				require.NoError(t, err)
 				assert.EqualValues(t, 300, s.Cursor.Count())
 
+				require.ErrorContains(t, start(t.Context(), srv, t, io.Discard, "-resume", file), "after 300 of 301 events: ")
 				require.NoError(t, start(t.Context(), srv, t, io.Discard, flagsOfMany(file)...)) // again
 				assert.NoFileExists(t, cursorOf(file))
 			})

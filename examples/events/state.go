@@ -24,6 +24,8 @@ type state struct {
 	Parts   int                `json:"parts"`            // of Parquet: the number of complete parts
 	Done    bool               `json:"done"`             // all rows are on disk; only renames are left
 	Follow  time.Duration      `json:"follow,omitempty"` // the delay of -follow, in nanoseconds
+
+	Lookback time.Duration `json:"lookback,omitempty"` // in nanoseconds
 }
 
 // storedQuery is the query of the flags.
@@ -39,7 +41,7 @@ const stateVersion = 2 // 1: times without Z, and the columns of the response
 
 func newState(set settings) state {
 	q := set.query
-	s := state{Version: stateVersion, Format: set.format, Follow: set.follow, Query: storedQuery{q.Start, q.End, q.Dimensions, "", q.Limit}}
+	s := state{Version: stateVersion, Format: set.format, Follow: set.follow, Lookback: set.lookback, Query: storedQuery{q.Start, q.End, q.Dimensions, "", q.Limit}}
 	if q.Filter != nil {
 		s.Query.Filter = q.Filter.String()
 	}
@@ -133,9 +135,12 @@ func resumed(file string) (set settings, err error) {
 		return set, err
 	}
 	q := s.Query
-	set = settings{format: s.Format, file: file, saved: &s, follow: s.Follow, query: webdelivery.EventsQuery{
+	set = settings{format: s.Format, file: file, saved: &s, follow: s.Follow, lookback: s.Lookback, query: webdelivery.EventsQuery{
 		Start: q.Start, End: q.End, Dimensions: q.Columns, Limit: q.Limit,
 	}}
+	if s.Follow > 0 {
+		set.query.End = time.Time{} // also in a file of an older version
+	}
 	if q.Filter != "" {
 		set.query.Filter, err = filters.Parse(q.Filter)
 	}

@@ -59,9 +59,9 @@ func TestDamagedStates(t *testing.T) {
 		"has version 9, and this program reads version 2; continue with": {"csv", edit(`{"version":2`, `{"version":9`)},
 		"events.csv.cursor is damaged: invalid character":                {"csv", shorten(cursorOf)},
 		"damaged: this program did not write it; export":                 {"csv", edit(`"csv"`, `"xlsx"`)},
-		"damaged: webdelivery: invalid cursor":                           {"csv", edit(`"cursor":{"version":1`, `"cursor":{"version":2`)},
+		"damaged: webdelivery: invalid cursor":                           {"csv", edit(`"cursor":{"version":2`, `"cursor":{"version":1`)},
 		"damaged: filters":                                               {"csv", edit(`"filter":""`, `"filter":"a"`)},
-		"filter differ; use the service and the customer that the":       {"csv", edit(`12:00:00Z`, `12:00:01Z`)},
+		"filter differs; use the service and the customer that the":      {"csv", edit(`"filter":""`, `"filter":"rule_id==a"`)},
 		"and one is missing":                                             {"parquet", without(part1)},
 		"bytes, and had ":                                                {"parquet", shorten(last)},
 	} {

@@ -80,7 +80,7 @@ func Code(name string, stderr io.Writer, err error) int {
 		return Done
 	}
 	if !isExit || exit.Err != nil {
-		text := inPrograms.Replace(err.Error())
+		text := WithFlags(err.Error())
 		fmt.Fprintf(stderr, "%s: %s\n", name, strings.ReplaceAll(text, "\n", "\n"+name+": ")) // each of several errors
 		if step := nextStep(err); step != "" {
 			fmt.Fprintf(stderr, "%s: %s\n", name, step)
@@ -99,8 +99,12 @@ func Code(name string, stderr io.Writer, err error) int {
 	}
 }
 
-// inPrograms leaves out the advice that only a Go program can follow.
-var inPrograms = strings.NewReplacer("; use https or WithPlainHTTP", "; use https")
+// WithFlags changes the advice of an error that only a Go program can follow.
+func WithFlags(text string) string { return inPrograms.Replace(text) }
+
+var inPrograms = strings.NewReplacer("; use https or WithPlainHTTP", "; use https",
+	"; a longer Lookback finds such events", "; a longer -lookback finds such events",
+	"; set AcceptGap to go on without those between", "; -accept-gap goes on without those between")
 
 // Advise adds the next step to an error. Code prints it on a line of its own, instead of the step that it knows.
 func Advise(err error, step string) error { return &advised{err, step} }
