@@ -181,7 +181,7 @@ func (c *collector) try(ctx context.Context, body []byte) (meaning verdict, reas
 func retryAfter(h http.Header) time.Duration {
 	text := h.Get("Retry-After")
 	if seconds, err := strconv.ParseUint(text, 10, 32); err == nil {
-		return min(time.Duration(seconds)*time.Second, time.Hour) //nolint:gosec // 32 bits
+		return min(time.Duration(seconds)*time.Second, time.Hour)
 	}
 	at, err := http.ParseTime(text)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // A URL or a secret that cannot be used is refused, and never shown.
-func TestWrongCollectors(t *testing.T) {
+func TestWrongCollectors(t *testing.T) { //nolint:paralleltest // changes the environment
 	for _, tt := range []struct{ address, token, headers, hec, otlp string }{
 		{"https://collector.example.com", aSecret, "a=" + aSecret, "", ""},
 		{"http://localhost:8088/x", aSecret, "a=" + aSecret, "", ""},

@@ -10,6 +10,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/examples/internal/program"
 )
 
 // copying copies rows to an output.
@@ -18,6 +19,15 @@ type copying struct {
 	rows, total, limit int64    // a limit of 0 means all
 	bar                *progressbar.ProgressBar
 	events             *webdelivery.Export
+	meters             meters // of -follow
+}
+
+// write writes all rows, or follows.
+func (c *copying) write(ctx context.Context, set settings, out output, s program.Streams) error {
+	if set.follow > 0 {
+		return c.follow(ctx, set, out, s.Err)
+	}
+	return c.copy(ctx, out)
 }
 
 // copy writes all rows. If it ends early, the error says how many rows the output has.

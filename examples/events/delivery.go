@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/webdelivery/webdelivery-go"
-	"github.com/webdelivery/webdelivery-go/examples/events/table"
+	"github.com/webdelivery/webdelivery-go/examples/internal/program"
 )
 
 // A request has at most so many events, and so many bytes before compression unless a single event has more.
@@ -41,12 +41,25 @@ type delivery struct {
 	err    error     // something has failed: nothing more is sent or stored
 }
 
-func newDelivery(ctx context.Context, set settings, columns []table.Column, cursor *webdelivery.CursorFile, m *meters) *delivery {
-	return &delivery{
-		set: set, cursor: cursor, export: m.export, meters: m, encode: set.to.encoder(columns),
-		rows: cursor.Cursor.Count(),
-		post: func(events []event) error { return set.to.post(ctx, events) },
+// deliver sends events until ctx ends.
+func deliver(ctx context.Context, client *webdelivery.Client, set settings, s program.Streams) error {
+	cursor, err := webdelivery.OpenCursorFile(set.cursor)
+	if err != nil {
+		return program.Unwritten(set.cursor, err)
 	}
+	defer cursor.Close()
+	c, columns, err := begin(ctx, client, set, cursor.Cursor, s)
+	if err != nil {
+		return err
+	}
+	err = c.follow(ctx, set, &delivery{
+		set: set, cursor: cursor, export: c.events, meters: &c.meters, encode: set.to.encoder(columns), rows: c.rows,
+		post: func(events []event) error { return set.to.post(ctx, events) },
+	}, s.Err)
+	if err == nil {
+		fmt.Fprintf(s.Err, "events: %d events delivered; the same command continues\n", c.meters.delivered.Load())
+	}
+	return err
 }
 
 // Write adds an event to the batch, and sends it when it is full.
@@ -124,7 +137,7 @@ func (d *delivery) send(events []event) error {
 
 // putAside appends an event to FILE.rejected.
 func (d *delivery) putAside(e event, why error) error {
-	file, err := os.OpenFile(rejectedOf(d.set.cursor), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600) //nolint:gosec // next to the file that the user names
+	file, err := os.OpenFile(rejectedOf(d.set.cursor), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
 	}

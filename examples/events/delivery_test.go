@@ -62,7 +62,9 @@ func (c *aCollector) serve(w http.ResponseWriter, r *http.Request) {
 	case "/services/collector/event":
 		assert.Equal(c.t, "Splunk "+aSecret, r.Header.Get("Authorization"))
 		for lines := json.NewDecoder(&body); lines.More(); {
-			var e struct{ Event map[string]any }
+			var e struct {
+				Event map[string]any `json:"event"`
+			}
 			assert.NoError(c.t, lines.Decode(&e))
 			rules, keys = append(rules, e.Event["rule_id"].(string)), append(keys, e.Event["key"].(string))
 		}
@@ -71,23 +73,18 @@ func (c *aCollector) serve(w http.ResponseWriter, r *http.Request) {
 		var logs struct {
 			ResourceLogs []struct {
 				ScopeLogs []struct {
-					LogRecords []struct {
-						Attributes []struct {
-							Key   string
-							Value struct{ StringValue string }
-						}
-					}
-				}
-			}
+					LogRecords []otlpRecord `json:"logRecords"`
+				} `json:"scopeLogs"`
+			} `json:"resourceLogs"`
 		}
 		assert.NoError(c.t, json.Unmarshal(body.Bytes(), &logs))
 		for _, record := range logs.ResourceLogs[0].ScopeLogs[0].LogRecords {
 			for _, a := range record.Attributes {
 				switch a.Key {
 				case "event.key":
-					keys = append(keys, a.Value.StringValue)
+					keys = append(keys, *a.Value.Text)
 				case "webdelivery.rule_id":
-					rules = append(rules, a.Value.StringValue)
+					rules = append(rules, *a.Value.Text)
 				}
 			}
 		}
@@ -178,14 +175,14 @@ func inProtocols(t *testing.T, test func(t *testing.T, c *aCollector, to []strin
 
 var rules = []string{"a", "b", "c", "d", "e", "f", "g", "h"}
 
-func refuse(w http.ResponseWriter, r *http.Request, rejected int) bool {
-	if r.URL.Path == "/v1/logs" && rejected > 0 {
-		fmt.Fprintf(w, `{"partialSuccess":{"rejectedLogRecords":"%d","errorMessage":"%s"}}`, rejected, aSecret)
-		return true
+// refuse answers as a collector that rejects an event.
+func refuse(w http.ResponseWriter, r *http.Request, partly bool) {
+	if partly && r.URL.Path == "/v1/logs" {
+		fmt.Fprintf(w, `{"partialSuccess":{"rejectedLogRecords":"1","errorMessage":"%s"}}`, aSecret)
+		return
 	}
 	w.WriteHeader(http.StatusBadRequest)
 	fmt.Fprintf(w, `{"text":"%s","code":6,"invalid-event-number":1}`, aSecret)
-	return true
 }
 
 // Whatever the collector does, it gets each event at least once, and those it has already with the same key. Events that
@@ -245,13 +242,21 @@ func TestDelivery(t *testing.T) { //nolint:paralleltest // inProtocols changes t
 		},
 		"a bad event": {
 			fault: func(_ int, w http.ResponseWriter, r *http.Request, rules []string) bool {
-				return slices.Contains(rules, "c") && refuse(w, r, 0)
+				bad := slices.Contains(rules, "c")
+				if bad {
+					refuse(w, r, false)
+				}
+				return bad
 			},
 			rejected: []string{"c"}, requests: []int{8, 4, 2, 2, 1, 1, 4},
 		},
 		"a bad event, and the others are taken": {
 			fault: func(_ int, w http.ResponseWriter, r *http.Request, rules []string) bool {
-				return slices.Contains(rules, "h") && refuse(w, r, 1)
+				bad := slices.Contains(rules, "h")
+				if bad {
+					refuse(w, r, true)
+				}
+				return bad
 			},
 			rejected: []string{"h"}, requests: []int{8, 4, 4, 2, 2, 1, 1},
 		},

@@ -5,9 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -63,16 +60,7 @@ func parse(args []string, s program.Streams, now time.Time) (set settings, err e
 	flags.IntVar(&query.Limit, "limit", 0, "at most this `number` of events; 0 is all")
 	flags.StringVar(&set.format, "format", "", "`name` of the format: csv, ecs, ndjson or parquet (default the extension of -o, or csv)")
 	flags.StringVar(&set.file, "o", "", "`file` to write; - is stdout (default stdout)")
-	follow := flags.Bool("follow", false, "continue with events as they happen, until ^C")
-	delay := program.Duration(5 * time.Minute)
-	flags.Var(&delay, "delay", "with -follow: write events this `duration` after they happened")
-	lookback := program.Duration(0)
-	flags.Var(&lookback, "lookback", "deliver events, out of order, that are recorded up to this `duration` after they happened (default 20m with -follow)")
-	flags.BoolVar(&set.acceptGap, "accept-gap", false, "continue an export although the service has deleted events since")
-	flags.StringVar(&set.metrics, "metrics", "", "with -follow: `address` on which to serve metrics for Prometheus, such as localhost:9755")
-	hecURL := flags.String("hec", "", "with -follow: send the events to the Splunk HTTP Event Collector at this `URL`")
-	otlpURL := flags.String("otlp", "", "with -follow: send the events as OTLP logs to this `URL`")
-	flags.StringVar(&set.cursor, "cursor", "", "`file` that holds how far -hec or -otlp has come")
+	checkFollow := set.followFlags(flags, s.Err)
 	resume := flags.String("resume", "", "continue the export to this `file` of -o, which ended early; takes only -accept-gap and -metrics beside it")
 	if err := program.ParseAlone(flags, args); err != nil {
 		return set, err
@@ -81,7 +69,7 @@ func parse(args []string, s program.Streams, now time.Time) (set settings, err e
 		set.file = ""
 	}
 	if program.IsSet(flags, "resume") {
-		return set.parseResume(flags, *resume, s, now)
+		return parseResume(flags, set, *resume, s, now)
 	}
 	if query.Dimensions, err = names(*columns); err != nil {
 		return set, err
@@ -108,69 +96,11 @@ func parse(args []string, s program.Streams, now time.Time) (set settings, err e
 			return set, program.Misused("%s is part of an earlier export; move its parts away (%s), or name another file", part, patternOf(set.file))
 		}
 	}
-	set.lookback = time.Duration(lookback)
-	if *follow {
-		set.follow = time.Duration(delay)
-		query.End = time.Time{}
-		if !program.IsSet(flags, "lookback") {
-			set.lookback = 20 * time.Minute
-		}
-		if err := set.checkFollow(flags); err != nil {
-			return set, err
-		}
-	}
-	if err := set.checkDelivery(flags, *hecURL, *otlpURL, s.Err); err != nil {
+	if err := checkFollow(); err != nil {
 		return set, err
 	}
 	tellOfGap(s, query.Start, now)
 	return set, nil
-}
-
-// checkFollow refuses what -follow cannot do. A file that exists is not a new one: -resume continues it.
-func (s settings) checkFollow(flags *flag.FlagSet) error {
-	switch {
-	case program.IsSet(flags, "end") || s.query.Limit > 0:
-		return program.Misused("-follow has no end: leave out -end and -limit")
-	case s.follow < time.Second:
-		return program.Misused("-delay must be 1s or more")
-	case s.format == formatParquet:
-		return program.Misused("-follow cannot write parquet, which is complete only at its end; use csv, ecs or ndjson")
-	case s.file == "":
-		return nil
-	}
-	if _, err := os.Lstat(s.file); !errors.Is(err, fs.ErrNotExist) {
-		return program.Misused("%s exists: continue it with -resume %s, or name another file", s.file, s.file)
-	}
-	return nil
-}
-
-// checkDelivery sets the collector.
-func (s *settings) checkDelivery(flags *flag.FlagSet, hecURL, otlpURL string, stderr io.Writer) (err error) {
-	to, address := hec, hecURL
-	if program.IsSet(flags, "otlp") {
-		to, address = otlp, otlpURL
-	}
-	delivers := program.IsSet(flags, "hec") || program.IsSet(flags, "otlp")
-	switch {
-	case s.lookback > 3*24*time.Hour:
-		return program.Misused("-lookback must be at most 3d: the service has no older events")
-	case s.follow == 0 && (delivers || s.metrics != ""):
-		return program.Misused("-hec, -otlp and -metrics need -follow")
-	case !delivers && s.cursor != "":
-		return program.Misused("-cursor belongs to -hec or -otlp; without them, FILE.cursor of -o holds the cursor")
-	case !delivers:
-		return nil
-	case program.IsSet(flags, "hec") && program.IsSet(flags, "otlp"):
-		return program.Misused("-hec and -otlp: give only one; two programs, each with a -cursor, send to both")
-	case s.file != "" || program.IsSet(flags, "format"):
-		return program.Misused("-%s takes neither -o nor -format", to.flag)
-	case !slices.Contains(s.query.Dimensions, webdelivery.DimEventTimestamp):
-		return program.Misused("-%s needs %s in -columns", to.flag, webdelivery.DimEventTimestamp)
-	case s.cursor == "" || program.Special(s.cursor) || program.Special(rejectedOf(s.cursor)):
-		return program.Misused("-%s needs a regular file for the cursor; name it with -cursor", to.flag)
-	}
-	s.to, err = newCollector(to, address, stderr)
-	return err
 }
 
 // timeFlag reads a time of a flag.
@@ -221,7 +151,7 @@ func checkRange(flags *flag.FlagSet, start, end time.Time) error {
 }
 
 // parseResume reads the settings from FILE.cursor instead of the other flags.
-func (given settings) parseResume(flags *flag.FlagSet, file string, s program.Streams, now time.Time) (set settings, err error) {
+func parseResume(flags *flag.FlagSet, given settings, file string, s program.Streams, now time.Time) (set settings, err error) {
 	var others []string
 	flags.Visit(func(f *flag.Flag) {
 		if !slices.Contains([]string{"resume", "accept-gap", "metrics"}, f.Name) {

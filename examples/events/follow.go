@@ -14,7 +14,12 @@ import (
 )
 
 // follow exports in rounds until ctx ends. The output is safe after each of them.
-func (c *copying) follow(ctx context.Context, set settings, out output, stderr io.Writer, m *meters) error {
+func (c *copying) follow(ctx context.Context, set settings, out output, stderr io.Writer) error {
+	if set.metrics != "" {
+		if err := c.meters.serve(ctx, set.metrics, stderr); err != nil {
+			return err
+		}
+	}
 	for round := range c.events.Follow(ctx, set.follow, webdelivery.WaitMaxOutage(0)) {
 		before := c.rows
 		err := c.each(round, out)
@@ -28,10 +33,10 @@ func (c *copying) follow(ctx context.Context, set settings, out output, stderr i
 			return err
 		}
 		if set.to == nil { // a delivery counts what the collector takes
-			m.delivered.Add(c.rows - before)
+			c.meters.delivered.Add(c.rows - before)
 		}
-		m.reach(reached(c.events.Cursor()))
-		m.tell(stderr, set.follow)
+		c.meters.reach(reached(c.events.Cursor()))
+		c.meters.tell(stderr, set.follow)
 	}
 	return nil
 }

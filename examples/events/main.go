@@ -91,15 +91,33 @@ func export(ctx context.Context, client *webdelivery.Client, set settings, s pro
 	if set.saved != nil {
 		from = set.saved.Cursor
 	}
-	var kept *webdelivery.CursorFile
 	if set.to != nil {
-		var err error
-		if kept, err = webdelivery.OpenCursorFile(set.cursor); err != nil {
-			return program.Unwritten(set.cursor, err)
-		}
-		defer kept.Close()
-		from = kept.Cursor
+		return deliver(ctx, client, set, s)
 	}
+	c, columns, err := begin(ctx, client, set, from, s)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.bar.Clear() }()
+	if set.file == "" {
+		w, err := table.Formats[set.format](s.Out, columns, false)
+		if err != nil {
+			return err
+		}
+		return c.write(ctx, set, &stream{Writer: w}, s)
+	}
+	out, err := newPartial(set, columns, c.events.Cursor)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	err = c.write(ctx, set, out, s)
+	_ = c.bar.Clear()
+	return tell(set, out.state, s, howToGoOn(set, true, err))
+}
+
+// begin asks for one event.
+func begin(ctx context.Context, client *webdelivery.Client, set settings, from webdelivery.Cursor, s program.Streams) (*copying, []table.Column, error) {
 	query := set.query
 	query.Limit = 1
 	if set.follow > 0 { // the service may have forgotten the first events
@@ -108,60 +126,28 @@ func export(ctx context.Context, client *webdelivery.Client, set settings, s pro
 	}
 	first, err := client.Stats.Events.Query(ctx, query)
 	if err != nil && set.saved == nil {
-		return inFlags(err)
+		return nil, nil, inFlags(err)
 	}
 	if err != nil {
-		return howToGoOn(set, true, err)
+		return nil, nil, howToGoOn(set, true, err)
 	}
 	columns, err := table.Pick(query.Dimensions, first.Columns)
 	if err != nil {
-		return howToGoOn(set, set.saved != nil, err)
+		return nil, nil, howToGoOn(set, set.saved != nil, err)
 	}
-	c := copying{received: first.Columns, total: first.TotalResults}
+	c := &copying{received: first.Columns, total: first.TotalResults, rows: from.Count()}
 	if set.query.Limit > 0 {
 		c.total, c.limit = min(c.total, int64(set.query.Limit)), int64(set.query.Limit)
 	}
-	c.rows = from.Count()
 	c.bar = progressbar.NewOptions64(c.total,
 		progressbar.OptionSetWriter(s.Err),
 		progressbar.OptionSetVisibility(s.ErrTerminal && set.follow == 0 && (set.file != "" || !s.OutTerminal)), // not between the rows on a terminal
 		progressbar.OptionShowCount(),
 		progressbar.OptionThrottle(100*time.Millisecond))
-	defer func() { _ = c.bar.Clear() }()
-
 	c.events = client.Stats.NewExport(set.query, from, webdelivery.ExportOptions{Lookback: set.lookback, Delay: set.follow, AcceptGap: set.acceptGap})
-	write, m := c.copy, &meters{export: c.events}
-	if set.follow > 0 {
-		m.reach(cmp.Or(from.Time(), set.query.Start))
-		write = func(ctx context.Context, out output) error { return c.follow(ctx, set, out, s.Err, m) }
-	}
-	if set.metrics != "" {
-		if err := m.serve(ctx, set.metrics, s.Err); err != nil {
-			return err
-		}
-	}
-	if set.to != nil {
-		err := write(ctx, newDelivery(ctx, set, columns, kept, m))
-		if err == nil {
-			fmt.Fprintf(s.Err, "events: %d events delivered; the same command continues\n", m.delivered.Load())
-		}
-		return err
-	}
-	if set.file == "" {
-		w, err := table.Formats[set.format](s.Out, columns, false)
-		if err != nil {
-			return err
-		}
-		return write(ctx, &stream{Writer: w})
-	}
-	out, err := newPartial(set, columns, func() webdelivery.Cursor { return c.events.Cursor() })
-	if err != nil {
-		return err
-	}
-	defer out.Close()
-	err = write(ctx, out)
-	_ = c.bar.Clear()
-	return tell(set, out.state, s, howToGoOn(set, true, err))
+	c.meters.export = c.events
+	c.meters.reach(cmp.Or(from.Time(), set.query.Start))
+	return c, columns, nil
 }
 
 // howToGoOn adds what to do to an error, if there is a file to continue.
