@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/examples/internal/program"
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
@@ -34,6 +35,7 @@ type aCollector struct {
 	fault func(n int, w http.ResponseWriter, r *http.Request, rules []string) (answered bool) // nil for none; n counts requests, from 0
 
 	mu       sync.Mutex
+	body     string                    // of the last request
 	requests []int                     // number of events in each
 	times    []time.Time               // of them
 	taken    map[string]map[string]int // how often the collector has taken each key of a rule
@@ -56,6 +58,7 @@ func (c *aCollector) serve(w http.ResponseWriter, r *http.Request) {
 	var body bytes.Buffer
 	_, err = io.Copy(&body, packed)
 	assert.NoError(c.t, err)
+	text := body.String()
 	assert.Equal(c.t, "application/json", r.Header.Get("Content-Type"))
 	var rules, keys []string
 	switch r.URL.Path {
@@ -97,6 +100,7 @@ func (c *aCollector) serve(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := len(c.requests)
+	c.body = text
 	c.requests, c.times = append(c.requests, len(rules)), append(c.times, time.Now())
 	if c.fault != nil && c.fault(n, w, r, rules) {
 		return
@@ -392,5 +396,36 @@ func TestBatches(t *testing.T) { //nolint:paralleltest // inProtocols changes th
 		told, err := c.deliver(time.Minute, srv, cursor, to...)
 		require.NoError(t, err)
 		assert.Contains(t, told, "events: 0 events delivered;")
+	})
+}
+
+// After days without the program, somebody must confirm that events are gone.
+func TestGap(t *testing.T) { //nolint:paralleltest // inProtocols changes the environment
+	inProtocols(t, func(t *testing.T, c *aCollector, to []string) {
+		cursor := filepath.Join(t.TempDir(), "cursor")
+		_, err := c.deliver(time.Minute, serviceOf(t, "a"), cursor, to...)
+		require.NoError(t, err)
+		time.Sleep(5 * 24 * time.Hour)
+		told, err := c.deliver(time.Minute, serviceOf(t, "b"), cursor, to...)
+		require.Error(t, err)
+		assert.Contains(t, told, "; -accept-gap goes on without those between\n")
+		assert.Len(t, c.keys(), 1)
+		told, err = c.deliver(time.Minute, serviceOf(t, "b", "c"), cursor, append(to, "-accept-gap")...)
+		require.NoError(t, err)
+		assert.NotContains(t, told, "behind")
+		assert.Len(t, c.keys(), 3)
+	})
+}
+
+// Two programs cannot deliver with one cursor.
+func TestOneCursorTwice(t *testing.T) { //nolint:paralleltest // inProtocols changes the environment
+	inProtocols(t, func(t *testing.T, c *aCollector, to []string) {
+		cursor := filepath.Join(t.TempDir(), "cursor")
+		held, err := webdelivery.OpenCursorFile(cursor)
+		require.NoError(t, err)
+		defer held.Close()
+		_, err = c.deliver(time.Minute, serviceOf(t, "a"), cursor, to...)
+		require.ErrorIs(t, err, webdelivery.ErrCursorInUse)
+		assert.Empty(t, c.requests)
 	})
 }

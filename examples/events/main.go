@@ -6,6 +6,8 @@
 //	events -start 2026-11-20T00:00:00Z -end 2026-11-21T00:00:00Z -o events.parquet
 //	events -resume events.parquet                           # continues an export that ended early
 //	events -follow -format ecs -o events.ndjson             # continues with new events every 5 minutes, until ^C
+//	events -follow -hec https://splunk.example.com:8088 -cursor splunk.cursor
+//	events -follow -otlp https://otel.example.com:4318 -cursor otel.cursor -metrics localhost:9755
 //
 // Events come in ascending order of time, each once. If a response breaks, the program sends the request again. It
 // gives up after 5 minutes without a new event.
@@ -13,8 +15,9 @@
 // The file of -o appears when it is complete, and only its owner can read it. Until then an older file of that name
 // stays. While the program works, it writes FILE.partial. Every 5 seconds or 100,000 events it stores its position in
 // FILE.cursor. If it ends early, even by ^C or kill -9, both files stay, and -resume FILE continues. -resume takes no
-// other flag, because FILE.cursor holds the query. -o FILE starts over, and removes the files of an earlier run. Only
-// one program at a time may write to a file: if another one starts over, the first one fails.
+// other flag but -accept-gap and -metrics, because FILE.cursor holds the query. -o FILE starts over, and removes the
+// files of an earlier run. Only one program at a time may write to a file: if another one starts over, the first one
+// fails.
 //
 // A Parquet file cannot be continued. An export of more than 1,000,000 events therefore has parts, and so has one that
 // ended early: events-00001.parquet, events-00002.parquet and so on. A part gets its name when it is complete. At the
@@ -24,8 +27,28 @@
 // An export to stdout cannot be resumed; it ends with a complete row.
 //
 // With -follow, events are written 5 minutes after they happened (-delay), because some are recorded late. Those that
-// are recorded even later are missing; a line says how many. FILE then grows, FILE.cursor stays beside it, and -resume
-// FILE continues after a stop. When the service fails, the program says so and tries again.
+// are recorded up to 20 minutes after they happened (-lookback) follow out of order. Later ones are missing; a line says
+// how many. FILE then grows, FILE.cursor stays beside it, and -resume FILE continues after a stop. When the service
+// fails, the program says so and tries again. After a stop of several days, the service has deleted events in between:
+// the program then needs -accept-gap to continue.
+//
+// -hec sends events to a Splunk HTTP Event Collector, with the token in SPLUNK_HEC_TOKEN; -otlp sends OTLP logs in JSON,
+// with headers such as api-key=SECRET in OTEL_EXPORTER_OTLP_HEADERS. A URL without a path gets /services/collector/event
+// or /v1/logs. A request has at most 500 events. -cursor FILE is stored when the collector has acknowledged all events
+// before it, so the same command continues after a stop or a kill. What is then sent twice has the same key. While the
+// collector is down, the program waits for it, and for as long as Retry-After asks.
+//
+// If a collector refuses a request for its content (400 or 413, or a partial success of OTLP), the program sends each half
+// of it, and so on. An event that is refused alone is appended to FILE.rejected and named on stderr. The others of that
+// request may arrive several times, with the same key, because the answer does not say which ones were taken. 401, 403 and
+// a redirect end the program.
+//
+// With -follow, a line on stderr says when the program is more than twice -delay behind. -metrics ADDRESS serves:
+//
+//	webdelivery_export_lag_seconds             now minus the time up to which everything was delivered
+//	webdelivery_export_events_total            events that were delivered
+//	webdelivery_export_late_events_total       events that were recorded too late, and are missing
+//	webdelivery_export_rejected_events_total   events in FILE.rejected
 //
 // CSV and NDJSON write times in RFC 3339 with Z, and the header has the columns in the order of -columns. CSV writes
 // null as nothing, and an empty text as "". Do not open the CSV in a spreadsheet, which may execute a cell that begins

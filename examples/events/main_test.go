@@ -234,6 +234,7 @@ func TestRun(t *testing.T) {
 	srv := webdeliverytest.NewServer(t)
 	srv.AddEvents(webdeliverytest.Event{Time: at, RuleID: "rule-1"}, webdeliverytest.Event{Time: at.Add(-time.Hour), RuleID: "rule-2"})
 	programtest.UseService(t, srv)
+	t.Setenv("SPLUNK_HEC_TOKEN", "")
 	dir := t.TempDir() // no file may be left there
 	t.Chdir(dir)
 	start := func(args ...string) (code int, stdout, stderr string) {
@@ -281,6 +282,15 @@ func TestRun(t *testing.T) {
 		"-follow has no end: leave out -end and -limit\n":      {program.Misuse, []string{"-follow", "-limit", "1"}},
 		"-delay must be 1s or more\n":                          {program.Misuse, []string{"-follow", "-delay", "0"}},
 		"-follow cannot write parquet, ":                       {program.Misuse, []string{"-follow", "-o", "a.parquet"}},
+		"-lookback must be at most 3d":                         {program.Misuse, []string{"-follow", "-lookback", "4d"}},
+		"-hec, -otlp and -metrics need -follow\n":              {program.Misuse, []string{"-hec", "https://collector.example.com"}},
+		"-cursor belongs to -hec or -otlp":                     {program.Misuse, []string{"-follow", "-cursor", "a"}},
+		"-hec and -otlp: give only one":                        {program.Misuse, []string{"-follow", "-cursor", "a", "-hec", "https://a.example.com", "-otlp", "https://b.example.com"}},
+		"-otlp takes neither -o nor -format\n":                 {program.Misuse, []string{"-follow", "-cursor", "a", "-otlp", "https://a.example.com", "-format", "ecs"}},
+		"-hec needs event_timestamp_ms in -columns\n":          {program.Misuse, []string{"-follow", "-cursor", "a", "-hec", "https://a.example.com", "-columns", "rule_id"}},
+		"-hec needs a regular file for the cursor":             {program.Misuse, []string{"-follow", "-hec", "https://a.example.com"}},
+		"-otlp needs a regular file for the cursor":            {program.Misuse, []string{"-follow", "-cursor", dir, "-otlp", "https://a.example.com"}},
+		"-hec needs SPLUNK_HEC_TOKEN, which is not set":        {program.Misuse, []string{"-follow", "-cursor", "a", "-hec", "https://a.example.com"}},
 		`format "xlsx" is unknown; use -format csv`:            {program.Misuse, []string{"-o", filepath.Join(dir, "a.xlsx")}},
 		`invalid value "1 day" for flag -since`:                {program.Misuse, []string{"-since", "1 day"}},
 		dir + " is not a regular file":                         {program.Misuse, []string{"-format", "csv", "-o", dir}},
