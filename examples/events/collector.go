@@ -171,7 +171,10 @@ func (c *collector) try(ctx context.Context, body []byte) (meaning verdict, reas
 	case status == http.StatusUnauthorized, status == http.StatusForbidden, status/100 == 3: // a redirect is not followed
 		return never, reason, 0
 	case status/100 == 2, status == http.StatusBadRequest, status == http.StatusRequestEntityTooLarge:
-		return c.judge(status, answer), reason, 0
+		if meaning = c.judge(status, answer); meaning == later {
+			reason += ", which does not come from a collector"
+		}
+		return meaning, reason, 0
 	default:
 		return later, reason, retryAfter(resp.Header)
 	}

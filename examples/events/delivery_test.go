@@ -233,7 +233,7 @@ func TestDelivery(t *testing.T) { //nolint:paralleltest // inProtocols changes t
 				}
 				return n == 0
 			},
-			requests: []int{8, 8}, tells: "200 OK",
+			requests: []int{8, 8}, tells: "200 OK, which does not come from a collector",
 		},
 		"too large": {
 			fault: func(_ int, w http.ResponseWriter, _ *http.Request, rules []string) bool {
@@ -427,5 +427,20 @@ func TestOneCursorTwice(t *testing.T) { //nolint:paralleltest // inProtocols cha
 		_, err = c.deliver(time.Minute, serviceOf(t, "a"), cursor, to...)
 		require.ErrorIs(t, err, webdelivery.ErrCursorInUse)
 		assert.Empty(t, c.requests)
+	})
+}
+
+// An event that was read and cannot be written is read again: the cursor stays before it.
+func TestNotWritten(t *testing.T) { //nolint:paralleltest // inProtocols changes the environment
+	inProtocols(t, func(t *testing.T, c *aCollector, to []string) {
+		cursor, srv := filepath.Join(t.TempDir(), "cursor"), serviceOf(t, "a")
+		const other = `{"columns":[{"name":"event_timestamp_ms"},{"name":"rule_id"},{"name":"client_asn"}],"rows":[],"total_results":0}`
+		srv.Fail(webdeliverytest.FaultRule{Path: dataPath, Body: other, Count: 1})
+		_, err := c.deliver(time.Minute, srv, cursor, to...)
+		require.ErrorContains(t, err, "the columns have changed")
+		assert.NoFileExists(t, cursor)
+		_, err = c.deliver(time.Minute, srv, cursor, to...)
+		require.NoError(t, err)
+		assert.Len(t, c.keys(), 1)
 	})
 }

@@ -56,7 +56,7 @@
 // as text. The Elastic Common Schema (-format ecs) has one event per line; columns without a field in the schema are
 // below webdelivery.
 //
-// If events are missing at the end, the program fails and prints both numbers. Such events were recorded too late for
+// If events are missing at the end, the program fails and says how many. Such events were recorded too late for
 // this export, or the service no longer has them. The rows stay in FILE.partial or the parts.
 //
 // Exit codes: 0 done, 1 failed, 2 wrong usage.
