@@ -66,6 +66,15 @@ func (c Cursor) Time() time.Time {
 	return c.state.Position.Last()
 }
 
+// Reached returns the end of the last range over [Export.All] that read everything, also if it had no events, or the
+// zero time. Its distance from now is how far an export is behind.
+func (c Cursor) Reached() time.Time {
+	if c.state == nil {
+		return time.Time{}
+	}
+	return c.state.Position.Until
+}
+
 // MarshalJSON returns the cursor as JSON; the zero value is null.
 func (c Cursor) MarshalJSON() ([]byte, error) {
 	if c.state == nil {

@@ -694,6 +694,7 @@ func TestAGapIsNotSkippedInSilence(t *testing.T) {
 			time.Sleep(12 * time.Hour)
 			_, err = e.read(quiet, math.MaxInt)
 			require.NoError(e, err, "there were no events, which is no gap")
+			assert.Equal(e, time.Now().Add(-5*time.Minute).UTC(), e.stored(quiet.Cursor()).Reached())
 		}
 
 		e.service.events = []anEvent{{time.Now().UTC().Add(-time.Hour), "new"}}

@@ -2,12 +2,10 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"time"
 
 	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/examples/internal/program"
@@ -35,30 +33,10 @@ func (c *copying) follow(ctx context.Context, set settings, out output, stderr i
 		if set.to == nil { // a delivery counts what the collector takes
 			c.meters.delivered.Add(c.rows - before)
 		}
-		c.meters.reach(reached(c.events.Cursor()))
+		c.meters.reach(c.events.Cursor().Reached())
 		c.meters.tell(stderr, set.follow)
 	}
 	return nil
-}
-
-// reached returns the end of the last round that read everything, also if it had no events. Only the JSON of a cursor
-// has it.
-func reached(cursor webdelivery.Cursor) time.Time {
-	var stored struct {
-		Cursor struct {
-			Position struct {
-				Until time.Time `json:"until"`
-			} `json:"position"`
-		} `json:"cursor"`
-	}
-	text, err := json.Marshal(cursor)
-	if err == nil {
-		err = json.Unmarshal(text, &stored)
-	}
-	if err != nil {
-		return cursor.Time()
-	}
-	return stored.Cursor.Position.Until
 }
 
 // warnings prints what Follow does not return but logs: late events, and rounds that have failed.

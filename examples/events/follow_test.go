@@ -127,24 +127,3 @@ func TestFollowEnds(t *testing.T) {
 		require.ErrorIs(t, export(t.Context(), srv.Client(t), set, program.Streams{Out: writer}), io.ErrClosedPipe)
 	})
 }
-
-// An empty round reaches its end, and one that fails does not.
-func TestReached(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := webdeliverytest.NewServer(t, webdeliverytest.InMemory())
-		began := time.Now()
-		events := srv.Client(t).Stats.NewExport(webdelivery.EventsQuery{Start: began.Add(-time.Hour), Dimensions: []string{webdelivery.DimEventTimestamp}}, webdelivery.Cursor{}, webdelivery.ExportOptions{Delay: time.Minute})
-		assert.Zero(t, reached(events.Cursor()))
-		for _, err := range events.All(t.Context()) {
-			require.NoError(t, err)
-		}
-		assert.Equal(t, began.Add(-time.Minute).UTC(), reached(events.Cursor()))
-		time.Sleep(time.Hour)
-		srv.Fail(webdeliverytest.FaultRule{Status: http.StatusForbidden})
-		for _, err := range events.All(t.Context()) {
-			require.Error(t, err)
-		}
-		assert.Equal(t, began.Add(-time.Minute).UTC(), reached(events.Cursor()))
-	})
-}
