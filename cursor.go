@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -144,13 +143,16 @@ type CursorFile struct {
 	Cursor Cursor // what the file held when it was opened; zero if it did not exist
 
 	name string
-	lock *os.File
+	lock *os.File // nil if the file is closed
 }
 
 // OpenCursorFile opens a file for the cursor of an export, and reads the cursor. The file need not exist, but its folder
 // must. If another process has the file open, the error matches [ErrCursorInUse]; if its content is no cursor, it is a
 // [*ValidationError]. The lock is on a second file, name.lock, which stays; it ends with the process.
 func OpenCursorFile(name string) (*CursorFile, error) {
+	if name == "" {
+		return nil, invalid("name", "is empty")
+	}
 	lock, err := filelock.Open(name + ".lock")
 	if errors.Is(err, filelock.ErrLocked) {
 		err = fmt.Errorf("%w: %s", ErrCursorInUse, name)
@@ -180,15 +182,20 @@ var ErrCursorInUse = errors.New("webdelivery: another process has the cursor fil
 // Only its owner can read the file. A cursor with a long Lookback has megabytes, so store it now and then, not for each
 // event: what was delivered since is delivered again after a kill, with the same [Export.Key].
 func (f *CursorFile) Store(cursor Cursor) error {
+	if f.lock == nil {
+		return fs.ErrClosed
+	}
 	text, err := cursor.MarshalJSON()
 	if err != nil {
 		return err
 	}
-	file, err := os.CreateTemp(filepath.Dir(f.name), "."+filepath.Base(f.name)+".*") // with mode 0600
+	name := f.name + ".new"
+	_ = os.Remove(name)                                                      // what a kill has left
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // beside the file that the user names
 	if err != nil {
 		return err
 	}
-	defer os.Remove(file.Name()) // does nothing after the rename
+	defer os.Remove(name) // does nothing after the rename
 	_, err = file.Write(text)
 	if err == nil {
 		err = file.Sync() // a crash could leave an empty file otherwise
@@ -199,8 +206,14 @@ func (f *CursorFile) Store(cursor Cursor) error {
 	if err != nil {
 		return err
 	}
-	return os.Rename(file.Name(), f.name)
+	return os.Rename(name, f.name)
 }
 
 // Close lets other processes open the file. It does not store anything.
-func (f *CursorFile) Close() error { return f.lock.Close() }
+func (f *CursorFile) Close() error {
+	lock := f.lock
+	if f.lock = nil; lock == nil {
+		return fs.ErrClosed
+	}
+	return lock.Close()
+}

@@ -3,6 +3,7 @@ package webdelivery_test
 import (
 	"bytes"
 	"encoding/json"
+	"io/fs"
 	"math"
 	"net/http"
 	"os"
@@ -102,6 +103,10 @@ func TestCursorFile(t *testing.T) {
 		file, err = webdelivery.OpenCursorFile(name)
 		require.NoError(e, err, "a damaged file is not locked")
 		require.NoError(e, file.Close())
+		_, err = webdelivery.OpenCursorFile("")
+		require.ErrorIs(e, err, webdelivery.ErrInvalid)
+		require.ErrorIs(e, file.Store(webdelivery.Cursor{}), fs.ErrClosed)
+		require.ErrorIs(e, file.Close(), fs.ErrClosed)
 		_, err = webdelivery.OpenCursorFile(filepath.Join(name, "below", "a file"))
 		require.Error(e, err)
 	})

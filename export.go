@@ -56,17 +56,18 @@ type ExportOptions struct {
 	// Lookback is how long after its time an event may be recorded to be yielded, out of order, when it appears. Later
 	// ones are only counted, see [LateError]. Memory needs 8 bytes, and a stored cursor 11, for each event of that time;
 	// above 5,500,000 events, the export looks back for a shorter time, and logs that. Default 0, which means 2 s; at most
-	// three days, for which the service keeps events.
+	// three days, for which the service keeps events. The oldest day is not looked at in its last hour.
 	Lookback time.Duration
 	// Delay ends each range over All so long before now, if the query has no End, because most events are recorded within
 	// this time. Default 5 minutes.
 	Delay time.Duration
-	// AcceptGap lets the export go on after a [GapError], when somebody has confirmed that the events are lost.
+	// AcceptGap lets the export go on after a [GapError], when somebody has confirmed that the events are lost. As long as
+	// it is set, no further gap is an error.
 	AcceptGap bool
 }
 
 // LateError means that the service recorded events more than [ExportOptions.Lookback] after their time. All does not
-// yield them, and reports each once. Events that the service deletes can hide as many late ones.
+// yield them, and reports each once. Events that the service deletes can hide as many others, until more come.
 type LateError struct {
 	Late     int64     // number of these events
 	From, To time.Time // in which they happened
@@ -218,9 +219,9 @@ func (e *Export) All(ctx context.Context) iter.Seq2[Row, error] {
 		if !end.After(e.params.Start) || !end.Add(time.Second).After(e.position.Last()) {
 			return
 		}
-		r := exportRun{Export: e, ctx: ctx, yield: yield}
+		r := exportRun{Export: e, ctx: ctx, yield: yield, from: slices.MaxFunc([]time.Time{e.params.Start, e.position.Reached()}, time.Time.Compare)}
 		r.run = resume.Run{Source: &r, Position: e.position, End: end, Lookback: e.options.Lookback, Few: 10_000}
-		if err = e.found(ctx, r.run.All()); err != nil && !r.stopped {
+		if err = r.found(r.run.All()); err != nil && !r.stopped {
 			yield(Row{}, err)
 		}
 	}
@@ -241,16 +242,23 @@ func (e *Export) end(now time.Time) (end time.Time, err error) {
 }
 
 // found turns the error of a run into that of All.
-func (e *Export) found(ctx context.Context, err error) error {
+func (r *exportRun) found(err error) error {
+	e := r.Export
 	if e.position.Shortened() {
-		e.warn(ctx, "there are too many events for a cursor; late ones are found for a shorter time than Lookback")
+		e.warn(r.ctx, "there are too many events for a cursor; late ones are found for a shorter time than Lookback")
 	}
 	missing, ok := errors.AsType[*resume.MissingError](err)
 	if !ok {
 		return err
 	}
 	var errs []error
-	if missing.Announced > 0 {
+	switch kept := EventsRetention(time.Now()); {
+	case missing.Announced == 0:
+	case r.from.Before(kept): // the service has dropped them meanwhile
+		if !e.options.AcceptGap {
+			errs = append(errs, &GapError{r.from, kept})
+		}
+	default:
 		errs = append(errs, &IncompleteError{Got: e.position.Rows(), Total: e.position.Rows() + missing.Announced})
 	}
 	if missing.Late > 0 {
@@ -287,13 +295,18 @@ func (e *Export) Follow(ctx context.Context, every time.Duration, options ...Wai
 			return
 		}
 		p := polling{waiter: w, good: time.Now()}
+		var failure, final error
 		for ctx.Err() == nil {
-			var failure, final error
+			before := failure
+			failure = nil
 			goOn := yield(func(yield func(Row, error) bool) {
 				failure, final = e.round(ctx, &p, yield)
 			})
 			if !goOn || final != nil {
 				return
+			}
+			if before == nil {
+				p.good = time.Now() // an outage begins after the first round that fails
 			}
 			if err := p.pause(ctx, every, failure); err != nil && ctx.Err() == nil {
 				yield(failing[Row](&waitError{"webdelivery: following events: " + within(err.Error()) + ": " + within(failure.Error()), []error{err, failure}}))
@@ -313,17 +326,16 @@ func (e *Export) round(ctx context.Context, p *polling, yield func(Row, error) b
 			}
 		case ctx.Err() != nil:
 			return nil, nil
-		case isType[*LateError](err), isType[*IncompleteError](err):
-			e.warn(ctx, err.Error())
 		case isType[*GapError](err), judgeExport(err) == resume.Final:
 			yield(Row{}, err)
 			return nil, err
+		case isType[*LateError](err), isType[*IncompleteError](err):
+			e.warn(ctx, err.Error())
 		default:
 			e.warn(ctx, err.Error())
 			return err, nil
 		}
 	}
-	p.good = time.Now()
 	return nil, nil
 }
 
@@ -337,6 +349,7 @@ type exportRun struct {
 	*Export
 
 	run     resume.Run
+	from    time.Time       // everything before it was read
 	ctx     context.Context //nolint:containedctx // context of the range
 	yield   func(Row, error) bool
 	stopped bool      // by the loop body

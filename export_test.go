@@ -762,6 +762,62 @@ func TestWhatEndsFollow(t *testing.T) {
 	}
 }
 
+// An outage begins with the first round that fails: neither the pause between rounds nor a slow loop counts.
+func TestASlowFollowSurvivesABadResponse(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct{ every, body time.Duration }{"rare rounds": {15 * time.Minute, 0}, "a slow loop": {time.Minute, 12 * time.Minute}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inExport(t, eventsOf(10, 1), func(e *anExport) {
+				e.query.End = time.Time{}
+				time.Sleep(time.Until(exported.Add(time.Hour)))
+				e.service.body = func(n int, _ string) (string, bool) { return "<html>", n == 2 || n == 5 }
+				ctx, cancel := context.WithTimeout(e.Context(), 4*time.Hour)
+				defer cancel()
+				rounds := 0
+				for events := range e.client.Stats.NewExport(e.query, webdelivery.Cursor{}, webdelivery.ExportOptions{}).Follow(ctx, tc.every) {
+					rounds++
+					for _, err := range events {
+						require.NoError(e, err)
+					}
+					time.Sleep(tc.body)
+				}
+				assert.Greater(e, rounds, 10)
+			})
+		})
+	}
+}
+
+// The oldest day is dropped at midnight, while a run reads it. What it has lost is a gap.
+func TestMidnightDuringARun(t *testing.T) {
+	t.Parallel()
+	inExport(t, nil, func(e *anExport) {
+		midnight := time.Date(2026, 11, 24, 0, 0, 0, 0, time.UTC)
+		for i := range 4000 {
+			e.service.events = append(e.service.events, anEvent{exported.Add(time.Duration(i) * time.Minute), "event"})
+		}
+		time.Sleep(time.Until(midnight.Add(-time.Minute)))
+		e.query.Start, e.query.End = exported.Truncate(24*time.Hour), time.Time{}
+		e.service.pieces, e.service.broken = 500, io.ErrUnexpectedEOF
+		all := e.service.events
+		e.service.status = func(n int) int {
+			if n == 2 {
+				time.Sleep(2 * time.Minute) // beyond midnight
+			}
+			kept := webdelivery.EventsRetention(time.Now())
+			e.service.events = slices.DeleteFunc(slices.Clone(all), func(a anEvent) bool { return a.at.Before(kept) })
+			return http.StatusOK
+		}
+		export := e.client.Stats.NewExport(e.query, webdelivery.Cursor{}, webdelivery.ExportOptions{})
+		_, err := e.read(export, math.MaxInt)
+		var gap *webdelivery.GapError
+		require.ErrorAs(e, err, &gap)
+		assert.Equal(e, webdelivery.GapError{From: e.query.Start, To: webdelivery.EventsRetention(time.Now())}, *gap)
+		_, err = e.read(export, math.MaxInt)
+		require.NoError(e, err, "it is reported once")
+	})
+}
+
 // What Follow finds out about late events is logged and counted. It does not end the loop.
 func TestFollowCountsLateEvents(t *testing.T) {
 	t.Parallel()

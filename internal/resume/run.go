@@ -47,7 +47,7 @@ const (
 
 // MissingError means that rows which the source counts were not delivered.
 type MissingError struct {
-	Announced int64     // rows that it has not sent; a later run may deliver them
+	Announced int64     // rows that it has not sent; a later run may deliver them, unless it has dropped them meanwhile
 	Late      int64     // rows that appeared later than Lookback, and are delivered by no run
 	From, To  time.Time // the time of the late ones
 }
@@ -113,15 +113,16 @@ func (r *Run) rest() error {
 		if err != nil || total == 0 {
 			return err
 		}
-		r.announce(p.Start, total)
+		r.announced = max(r.announced, total)
 		return r.read(p.Start, r.End, total)
 	}
 	last, kept := p.Latest.Truncate(time.Second), r.Source.KeptFrom()
 	if kept.After(last) { // the rows that the position knows may be gone
-		total, _, err := r.total(p.from(), r.End)
+		total, _, err := r.total(last.Add(time.Second), r.End)
 		if err != nil || total == 0 {
 			return err
 		}
+		r.announced = max(r.announced, p.Handed+total)
 		return r.read(p.from(), r.End, total)
 	}
 	before := last.Add(-time.Second)
@@ -130,13 +131,10 @@ func (r *Run) rest() error {
 	if err != nil || more == 0 {
 		return err
 	}
-	r.announce(first, p.Handed+more-p.at(r.End.Unix()).rows()) // the source may count those
+	r.announced = max(r.announced, p.Handed+more-p.at(r.End.Unix()).rows()) // the source may count those
 	if before.After(first) {
 		late, known, err := r.surplus(first, before)
-		for range tries { // a replica may lag, and would hide late rows
-			if err != nil || late >= 0 || r.Source.Sleep(longestPause) != nil {
-				break
-			}
+		if err == nil && late < 0 && r.Source.Sleep(longestPause) == nil { // a replica may lag, and would hide late rows
 			late, known, err = r.surplus(first, before)
 		}
 		if err == nil {
@@ -148,13 +146,6 @@ func (r *Run) rest() error {
 		total -= known
 	}
 	return r.read(p.from(), r.End, total+p.at(last.Unix()-2).rows())
-}
-
-// announce records how many rows there are in all, counted in a span, unless the source may soon drop some of it.
-func (r *Run) announce(from time.Time, rows int64) {
-	if !from.Before(r.Source.KeptFrom()) {
-		r.announced = max(r.announced, rows)
-	}
 }
 
 // read reads a span to its end, with retries from where a response broke.
