@@ -85,7 +85,7 @@ func (e *badResponse) Unwrap() error        { return e.cause }
 // broken returns the error for a stream that cannot be read to its end: the connection or the caller cut it, or it does
 // not follow the service document.
 func (r *response) broken(err error) *Error {
-	if cause := r.Broken(); cause != nil {
+	if cause := r.Stream.Broken(); cause != nil {
 		return r.conn.newError(r.Response, cause)
 	}
 	return r.bad("", err)

@@ -137,7 +137,7 @@ var loginHeaders = []string{"Content-Type", "Date", "Location", "Retry-After"}
 func (f *conn) newError(r *transport.Response, cause error) *Error {
 	e := &Error{
 		StatusCode: r.Status, Code: r.Code, Method: r.Request.Method, Host: f.base.Host(), Path: f.secrets.Text(f.base.Path(r.Request.Path)),
-		Header: f.secrets.Header(r.Header), Attempts: r.Attempts, outcome: r.Outcome, tooFast: r.TooFast, authFailed: r.Unauthorized,
+		Header: f.safeHeader(r.Header), Attempts: r.Attempts, outcome: r.Outcome, tooFast: r.TooFast, authFailed: r.Unauthorized,
 	}
 	body := r.Body
 	if r.Request.Class == transport.Login {
@@ -162,6 +162,29 @@ func (f *conn) newError(r *transport.Response, cause error) *Error {
 		e.authFailed, e.login = login.authFailed, login.login
 	}
 	return e
+}
+
+// unsafeHeaders carry credentials or ask for them, so they are left out of errors.
+var unsafeHeaders = []string{
+	"Authentication-Info", "Authorization", "Cookie", "Location", "Proxy-Authenticate", "Proxy-Authentication-Info",
+	"Proxy-Authorization", "Set-Cookie", "Set-Cookie2", "Www-Authenticate",
+}
+
+// safeHeader returns a copy of a response's header without credentials. Of a Location it keeps only the origin.
+func (f *conn) safeHeader(h http.Header) http.Header {
+	safe := make(http.Header, len(h))
+	for name, values := range h {
+		if slices.Contains(unsafeHeaders, http.CanonicalHeaderKey(name)) || f.secrets.Text(name) != name {
+			continue
+		}
+		for _, v := range values {
+			safe[name] = append(safe[name], f.secrets.Text(v))
+		}
+	}
+	if location := h.Get("Location"); location != "" {
+		safe.Set("Location", f.secrets.Text(f.base.OriginOf(location)))
+	}
+	return safe
 }
 
 // redactAll removes the client's secrets from texts that become a part of an error.

@@ -362,5 +362,5 @@ func (f *StatsFamily[Q]) Head(ctx context.Context, query Q) (http.Header, error)
 	if err != nil {
 		return nil, err
 	}
-	return f.conn.secrets.Header(r.Header), nil
+	return f.conn.safeHeader(r.Header), nil
 }

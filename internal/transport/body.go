@@ -2,6 +2,7 @@ package transport
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"net/http"
@@ -87,29 +88,29 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Stream is the body of a success that is read as it arrives. The idle timeout replaces that of the attempt. It runs
-// only while a read waits for the service, not while the caller processes data.
+// Stream is the body of a success that is read as it arrives. The idle timeout runs only while a read waits for the
+// service, not while the caller processes data.
 type Stream struct {
-	body   io.ReadCloser
-	from   *outgoing
-	idle   time.Duration
-	bytes  int64
-	err    error             // why reading stopped, except io.EOF
-	closed func(bytes int64) // called once, at the end; may be nil
-	once   sync.Once
+	body    io.ReadCloser
+	attempt *outgoing
+	idle    time.Duration
+	bytes   int64
+	err     error             // why reading stopped, except io.EOF
+	closed  func(bytes int64) // called once, at the end; may be nil
+	once    sync.Once
 }
 
 // Read reads the next bytes.
 func (s *Stream) Read(p []byte) (int, error) {
-	s.from.timer.Reset(s.idle)
+	s.attempt.timer.Reset(s.idle)
 	n, err := s.body.Read(p)
-	s.from.timer.Stop()
+	s.attempt.timer.Stop()
 	s.bytes += int64(n)
 	if err == nil || err == io.EOF {
 		return n, err
 	}
-	if s.err = err; s.from.expired.Load() {
-		s.err = timeoutError(fmt.Sprintf("nothing arrived for %v", s.idle))
+	if s.err = err; s.attempt.expired.Load() {
+		s.err = timeout("nothing arrived for %v", s.idle)
 	}
 	return n, s.err
 }
@@ -118,9 +119,13 @@ func (s *Stream) Read(p []byte) (int, error) {
 func (s *Stream) Close() {
 	s.once.Do(func() {
 		_ = s.body.Close()
-		s.from.stop()
+		s.attempt.stop()
 		if s.closed != nil {
 			s.closed(s.bytes)
 		}
 	})
 }
+
+// Broken returns why a stream could not be read to its end. If it returns nil, neither the connection nor the caller's
+// context ended the stream, so its content is wrong.
+func (s *Stream) Broken() error { return cmp.Or(s.attempt.ctx.Err(), s.err) }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"math"
 	"net/http"
 	"net/url"
@@ -19,8 +20,8 @@ import (
 // sets the waits. Attempts do not overlap, so the call needs no lock.
 //
 // The defaults of go-retryablehttp are all replaced: they would retry a POST that was processed, honor a Retry-After of
-// years, and log to stderr. call deliberately has no CloseIdleConnections method: the loop would call it after each
-// failure and close the idle connections of all calls.
+// years, and log to stderr. call deliberately has no CloseIdleConnections method: the loop would call it when a wait
+// is canceled and close the idle connections of all calls.
 type call struct {
 	Request
 
@@ -32,7 +33,7 @@ type call struct {
 
 	last      attempt
 	answered  attempt       // the last one with a response
-	seen      http.Response // what the loop gets for every response, so that nothing follows a redirect
+	nothing   http.Response // all that the loop sees of any attempt
 	response  Response
 	attempts  int
 	failures  int          // transient failures, which the policy counts
@@ -59,31 +60,25 @@ func (t *Transport) Send(ctx context.Context, r Request) *Response {
 	case r.Gate != nil:
 		c.caller = &pace.Caller{Patience: r.Gate.Patience}
 	}
-	req, err := c.newRequest()
-	if err != nil {
-		return &Response{Request: &c.Request, Err: err, Outcome: NotApplied}
+	var err error
+	if c.url, err = t.Base.URL(r.Path, r.Query); err != nil {
+		return &Response{Request: &c.Request, Err: &address.Error{Field: "path", Reason: err.Error()}, Outcome: NotApplied}
 	}
-	c.http.Transport, c.seen.Body = c, http.NoBody
-	c.loop = retryablehttp.Client{HTTPClient: &c.http, RetryMax: math.MaxInt, CheckRetry: c.checkRetry}
-	c.loop.Backoff = func(least, _ time.Duration, _ int, _ *http.Response) time.Duration { return least } // as checkRetry has set it
-	if _, err = c.loop.Do(req); err != nil && c.attempts == 0 {                                           //nolint:bodyclose // it is always c.seen
+	req := &retryablehttp.Request{Request: (&http.Request{Method: r.Method, URL: &c.url}).WithContext(ctx)}
+	if r.Body != nil {
+		_ = req.SetBody(r.Body) // fails for other types only
+	}
+	// Neither the loop nor the http.Client sees a status, a header or an error of an attempt, so they follow no redirect.
+	c.nothing = http.Response{StatusCode: http.StatusOK, Body: http.NoBody}
+	c.http.Transport = c
+	c.loop = retryablehttp.Client{
+		HTTPClient: &c.http, RetryMax: math.MaxInt, CheckRetry: c.checkRetry,
+		Backoff: func(decided, _ time.Duration, _ int, _ *http.Response) time.Duration { return decided }, // RetryWaitMin, see checkRetry
+	}
+	if _, err = c.loop.Do(req); err != nil && c.attempts == 0 { //nolint:bodyclose // it is http.NoBody
 		c.last.err = err // the loop's own, or the http.Client's
 	}
 	return c.finish()
-}
-
-func (c *call) newRequest() (req *retryablehttp.Request, err error) {
-	if c.url, err = c.t.Base.URL(c.Path, c.Query); err != nil {
-		return nil, &address.Error{Field: "path", Reason: err.Error()}
-	}
-	plain := (&http.Request{Method: c.Method, URL: &c.url}).WithContext(c.ctx)
-	if req, err = retryablehttp.FromRequest(plain); err == nil && c.Body != nil {
-		err = req.SetBody(c.Body)
-	}
-	if err != nil {
-		return nil, &address.Error{Field: "request", Reason: err.Error()}
-	}
-	return req, nil
 }
 
 // RoundTrip makes one attempt.
@@ -106,77 +101,57 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 			_ = req.Body.Close() // a RoundTripper must close the body even if it does not send the request
 		}
 	}
-	c.settle()
-	if c.t.Logger != nil {
-		c.log(started, waited)
-	}
-	if a.err != nil {
-		return nil, a.err
-	}
-	return &c.seen, nil
-}
-
-// prepare gets what an attempt needs before its timeout starts: a credential and, for a limited request, a permit. A
-// login may take long, so it comes before the permit. If another call renews the session during the wait for the
-// permit, prepare returns the new one.
-func (c *call) prepare() (shown credential, waited time.Duration, err error) {
-	if shown, err = c.credential(); err != nil {
-		return shown, 0, err
-	}
-	if c.Gate != nil {
-		began := time.Now()
-		err = c.acquirePermit()
-		waited = time.Since(began)
-		if err != nil {
-			return shown, waited, err
-		}
-		if c.login != nil {
-			if s, valid := c.login.newest(); valid {
-				shown = c.t.auth.cookie(s)
-			}
-		}
-	}
-	return shown, waited, c.ctx.Err() // net/http would not send the request either, but would not report that
-}
-
-// acquirePermit waits for the attempt's permit, but no longer than the policy retries a refused request.
-func (c *call) acquirePermit() (err error) {
-	a := &c.last
-	switch {
-	case c.attempts == 1 && c.Permit != nil:
-		a.permit = c.Permit
-	case c.giveUpAt.IsZero():
-		a.permit, err = c.Gate.acquire(c.ctx, c.caller)
-	default:
-		bounded, cancel := context.WithDeadline(c.ctx, c.giveUpAt)
-		defer cancel()
-		a.permit, err = c.Gate.acquire(bounded, c.caller)
-		deadline, ends := c.ctx.Deadline()
-		if err != nil && c.ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) && (!ends || c.giveUpAt.Before(deadline)) {
-			err = noPermit(c.t.Policy.gaveUp())
-		}
-	}
-	if err == nil && a.permit.expired() {
-		return errPermitExpired
-	}
-	return err
-}
-
-// settle records the response and what it implies for the session and the pace.
-func (c *call) settle() {
-	a := &c.last
 	if a.status != 0 {
 		c.answered = *a
 	}
 	if c.Gate != nil && c.succeeded() {
 		a.permit.paced.Accepted()
 	}
-	if c.login == nil || a.err != nil || a.transient() {
-		return
-	}
-	if status := a.effectiveStatus(); status < http.StatusInternalServerError && c.Rules.credentials(status) == taken {
+	if status := a.effectiveStatus(); c.login != nil && a.err == nil && !a.transient() &&
+		status < http.StatusInternalServerError && c.Rules.credentials(status) == taken {
 		c.login.accepted(a.generation, c.doubted)
 	}
+	if c.t.Logger != nil {
+		c.log(started, waited)
+	}
+	return &c.nothing, nil
+}
+
+// prepare gets what an attempt needs before its timeout starts: a credential and, for a limited request, a permit. A
+// login may take long, so it comes before the permit. If another call renews the session during the wait for the
+// permit, prepare returns the new one.
+func (c *call) prepare() (shown credential, waited time.Duration, err error) {
+	if shown, err = c.credential(); err != nil || c.Gate == nil {
+		return shown, 0, cmp.Or(err, c.ctx.Err()) // net/http would not send the request either, but would not report that
+	}
+	a, began := &c.last, time.Now()
+	switch {
+	case c.attempts == 1 && c.Permit != nil:
+		a.permit = c.Permit
+	case c.giveUpAt.IsZero():
+		a.permit, err = c.Gate.acquire(c.ctx, c.caller)
+	default: // no longer than the policy retries a refused request
+		bounded, cancel := context.WithDeadline(c.ctx, c.giveUpAt)
+		defer cancel()
+		a.permit, err = c.Gate.acquire(bounded, c.caller)
+		deadline, ends := c.ctx.Deadline()
+		if err != nil && c.ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) && (!ends || c.giveUpAt.Before(deadline)) {
+			err = unsent("waiting for a purge permit", c.t.Policy.gaveUp())
+		}
+	}
+	waited = time.Since(began)
+	if err == nil && a.permit.expired() {
+		err = errPermitExpired
+	}
+	if err != nil {
+		return shown, waited, err
+	}
+	if c.login != nil {
+		if s, valid := c.login.newest(); valid {
+			shown = c.t.auth.cookie(s)
+		}
+	}
+	return shown, waited, c.ctx.Err()
 }
 
 // noteRefusal slows down the pace, and pauses the user's limiter, if the service refused the attempt as too fast.
@@ -197,26 +172,75 @@ func (c *call) noteRefusal() {
 	}
 }
 
-// Response is the result of a call. It describes the last attempt, or the last response if that attempt got none.
-type Response struct {
-	Request *Request // the request of the call
+// checkRetry reports whether another attempt follows. It ignores its arguments and judges c.last.
+func (c *call) checkRetry(context.Context, *http.Response, error) (bool, error) {
+	if c.succeeded() {
+		return false, nil
+	}
+	v := c.t.Policy.decide(c.situation())
+	again := c.carryOut(v)
+	if c.last.outcome() == Unknown {
+		c.ambiguous = true
+	}
+	if again {
+		c.loop.RetryWaitMin = v.wait
+		c.warn("webdelivery: retry", c.last.err, slog.Int("status", c.last.status), slog.Duration("wait", max(v.wait, c.last.refusal.Wait)))
+	}
+	return again, nil
+}
 
-	OK   bool // the call has succeeded
-	Gone bool // a Delete got 404, most likely because an earlier attempt had succeeded
+// succeeded reports whether the last attempt got a complete success, and no code in its envelope contradicts that.
+func (c *call) succeeded() bool {
+	a := &c.last
+	return a.err == nil && c.Rules.isSuccess(a.effectiveStatus())
+}
 
-	Status, Code int // of the response; 0 without one
-	Header       http.Header
-	Body         []byte  // of a refusal, or if the request has Take, only the beginning
-	Stream       *Stream // instead of Body, if the request has Begin; the caller closes it
+// situation returns everything that the verdict on the last attempt depends on.
+func (c *call) situation() situation {
+	a := &c.last
+	s := situation{
+		class: c.Class, outcome: a.outcome(), failures: c.failures, renewed: c.renewed,
+		ended: c.ctx.Err() != nil, transient: a.transient(), tooFast: a.tooFast(),
+		asked: RetryAfter(a.header), backoff: c.t.Policy.backoff(c.failures + 1), refusal: a.refusal,
+		giveUpAt: c.giveUpAt, now: time.Now(),
+	}
+	if a.err == nil && (c.login != nil || c.t.auth.Pair != nil) {
+		s.credentials = c.Rules.credentials(a.effectiveStatus())
+	}
+	if c.Rules.isSuccess(a.effectiveStatus()) {
+		s.asked = 0 // in a success that was cut, Retry-After means something else
+	}
+	s.deadline, _ = c.ctx.Deadline()
+	return s
+}
 
-	Attempts     int
-	Outcome      Outcome // of a write; if OK, the outcome to report if the response is unusable
-	TooFast      bool    // the service refused a limited request as too fast
-	Unauthorized bool    // the service refused the credentials
-	LoginFailed  bool    // there is no session, because the login failed with Err
-	Err          error   // a failure other than the status, such as of the connection; may contain secrets
-
-	call *call
+// carryOut carries out a verdict. It reports whether another attempt follows.
+func (c *call) carryOut(v verdict) bool {
+	generation, again := c.last.generation, false
+	switch {
+	case c.login == nil && v.action >= renew:
+		if !c.renewed {
+			now, err := c.t.auth.authorization(c.ctx)
+			again = err == nil && now.generation != generation // the password was rotated
+		}
+	case v.action == retry:
+		c.failures++
+		return true
+	case v.action == comeAgain:
+		return true
+	case v.action == renew:
+		again = c.login.renew(generation, c.renewed) && !c.renewed
+	case v.action == renewDoubt:
+		c.doubted = c.last.effectiveStatus()
+		again = c.login.doubt(c.doubted)
+	default:
+		c.why = v.why
+	}
+	if again {
+		c.renewed, c.newerThan = true, generation
+		c.answered = attempt{} // this refusal says nothing about the next attempt
+	}
+	return again
 }
 
 // finish describes the last attempt.
@@ -224,32 +248,25 @@ func (c *call) finish() *Response {
 	a, r := &c.last, &c.response
 	r.Gone = c.Class == Delete && c.ambiguous && a.effectiveStatus() == http.StatusNotFound
 	r.OK = r.Gone || c.succeeded()
-	r.Request, r.Attempts, r.call = &c.Request, c.attempts, c
-	r.Outcome = c.outcome()
+	r.Request, r.Attempts = &c.Request, c.attempts
+	r.Outcome = a.outcome()
 	switch {
 	case c.Class == Read:
 		r.Outcome = NotApplied
 	case c.ambiguous, r.OK:
 		r.Outcome = Unknown
 	}
-	got := &c.answered // the last response, even if a later attempt got none
-	r.Status, r.Code, r.Header, r.Body, r.Stream = got.status, got.code, got.header, got.body, got.stream
-	if r.OK {
-		return r
+	if !r.OK {
+		r.TooFast = c.answered.tooFast()
+		r.Unauthorized = c.Rules.refusesCredentials(a.effectiveStatus())
+		r.Err = cmp.Or(a.err, c.why)
+		if ended := c.ctx.Err(); ended != nil {
+			r.Err = endedWith(ended, r.Err)
+		}
+		f, ok := errors.AsType[*failure](r.Err)
+		r.LoginFailed = ok && f.login
+		a = &c.answered // keep the last response even if a later attempt got none
 	}
-	r.TooFast = c.Gate != nil && got.tooFast()
-	r.Unauthorized = c.Rules.refusesCredentials(a.effectiveStatus())
-	r.Err = cmp.Or(a.err, c.why)
-	if ended := c.ctx.Err(); ended != nil {
-		r.Err = endedWith(ended, r.Err)
-	}
-	unsent, ok := errors.AsType[*unsentError](r.Err)
-	r.LoginFailed = ok && unsent.login
+	r.Status, r.Code, r.Header, r.Body, r.Stream = a.status, a.code, a.header, a.body, a.stream
 	return r
-}
-
-// Broken returns why a stream could not be read to its end. If it returns nil, neither the connection nor the caller's
-// context ended the stream, so its content is wrong.
-func (r *Response) Broken() error {
-	return cmp.Or(r.call.ctx.Err(), r.Stream.err)
 }

@@ -3,13 +3,11 @@ package transport
 import (
 	"context"
 	"encoding/base64"
-	"fmt"
-	"net/http"
+	"errors"
 	"slices"
 	"sync"
 	"time"
 
-	"github.com/webdelivery/webdelivery-go/internal/address"
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 )
 
@@ -32,13 +30,19 @@ type Pair func(ctx context.Context) (username string, password redact.Secret, er
 // immediate retry would not help.
 type LogIn func(ctx context.Context) (token redact.Secret, refused bool, err error)
 
-// authenticator provides the credentials of requests. It also knows the secrets that no text may show: those in use,
-// and earlier ones, which a late response may contain.
+// authenticator provides the credentials of requests.
 type authenticator struct {
 	Credentials
 
 	timeout time.Duration // of Pair
 	login   *login        // nil unless the client logs in
+	secrets Secrets
+}
+
+// Secrets removes the client's secrets from texts. If a service or proxy echoes a request, they would otherwise get
+// into errors and logs. It knows those in use, and earlier ones, which a late response may contain.
+type Secrets struct {
+	cookie string // name of the cookie that carries a token
 
 	mu            sync.Mutex
 	pairs, tokens []known        // the newest last
@@ -61,12 +65,13 @@ type known struct {
 const remembered = 16
 
 func newAuthenticator(c Credentials, timeout time.Duration) *authenticator {
-	a := &authenticator{Credentials: c, timeout: timeout}
+	a := &authenticator{Credentials: c, timeout: timeout, secrets: Secrets{cookie: c.Cookie}}
+	s := &a.secrets
 	if !c.Token.IsZero() {
-		a.learnToken(&a.tokens, c.Token)
+		s.learnToken(&s.tokens, c.Token)
 	}
 	if c.LogIn != nil {
-		a.login = &login{create: c.LogIn, learn: func(token redact.Secret) { a.learnToken(&a.tokens, token) }}
+		a.login = &login{create: c.LogIn, learn: func(token redact.Secret) { s.learnToken(&s.tokens, token) }}
 	}
 	return a
 }
@@ -88,7 +93,7 @@ func (c *call) credential() (credential, error) {
 	case a.Pair != nil:
 		return a.authorization(c.ctx)
 	case c.Class == Login:
-		return credential{}, loginFailed(errNoPassword)
+		return credential{}, loginFailed("login", errors.New("SessionToken gives no user name and password to log in with"))
 	default:
 		return a.cookie(session{token: a.Token}), nil
 	}
@@ -104,11 +109,12 @@ func (a *authenticator) cookie(s session) credential {
 func (a *authenticator) authorization(ctx context.Context) (credential, error) {
 	username, password, err := a.ask(ctx)
 	if err != nil {
-		return credential{}, &unsentError{what: "user name and password", err: err}
+		return credential{}, unsent("user name and password", err)
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, k := range a.pairs {
+	s := &a.secrets
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, k := range s.pairs {
 		if k.username == username && k.password.Reveal() == password.Reveal() {
 			return credential{name: "Authorization", value: k.header.Reveal(), generation: k.generation}, nil
 		}
@@ -119,9 +125,9 @@ func (a *authenticator) authorization(ctx context.Context) (credential, error) {
 	for _, secret := range inBase64(text) {
 		secrets = append(secrets, "Basic "+secret)
 	}
-	a.generation++
-	a.learn(&a.pairs, known{username: username, password: password, header: redact.New(header), generation: a.generation}, secrets...)
-	return credential{name: "Authorization", value: header, generation: a.generation}, nil
+	s.generation++
+	s.learn(&s.pairs, known{username: username, password: password, header: redact.New(header), generation: s.generation}, secrets...)
+	return credential{name: "Authorization", value: header, generation: s.generation}, nil
 }
 
 // ask calls Pair, within the timeout of an attempt. If a function of the user's ignores its context, its goroutine stays
@@ -144,22 +150,34 @@ func (a *authenticator) ask(ctx context.Context) (username string, password reda
 		err = bounded.Err()
 	}
 	if err != nil && ctx.Err() == nil && bounded.Err() != nil {
-		err = timeoutError(fmt.Sprintf("not read within %v", a.timeout))
+		err = timeout("not read within %v", a.timeout)
 	}
 	return username, password, err
 }
 
-// rotated reports whether the current pair is not that of the given generation.
-func (a *authenticator) rotated(ctx context.Context, since uint64) bool {
-	now, err := a.authorization(ctx)
-	return err == nil && now.generation != since
+// Text returns a text without secrets, truncated if it is long.
+func (s *Secrets) Text(text string) string { return s.finder().Text(text, redact.Most) }
+
+// Excerpt returns at most the first most bytes of a text, without secrets.
+func (s *Secrets) Excerpt(text []byte, most int) []byte {
+	if len(text) == 0 {
+		return nil
+	}
+	text = text[:min(len(text), most+redact.Margin)] // more is not searched, so it is not copied
+	return []byte(s.finder().Text(string(text), most))
 }
 
+// Learn adds the token of a session that the user has created.
+func (s *Secrets) Learn(token redact.Secret) { s.learnToken(&s.created, token) }
+
+// Error returns err, or an error with the same text without secrets if err contains any.
+func (s *Secrets) Error(err error) error { return s.finder().Error(err) }
+
 // learnToken adds a token to all, which is tokens or created.
-func (a *authenticator) learnToken(all *[]known, token redact.Secret) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.learn(all, known{}, append(inBase64(token.Reveal()), a.Cookie+"="+token.Reveal())...)
+func (s *Secrets) learnToken(all *[]known, token redact.Secret) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.learn(all, known{}, append(inBase64(token.Reveal()), s.cookie+"="+token.Reveal())...)
 }
 
 // inBase64 returns texts and their Base64 in either alphabet.
@@ -171,75 +189,27 @@ func inBase64(texts ...string) (all []string) {
 }
 
 // learn adds a pair or a token to all, and its texts to the secrets. The caller holds the lock.
-func (a *authenticator) learn(all *[]known, k known, secrets ...string) {
+func (s *Secrets) learn(all *[]known, k known, secrets ...string) {
 	slices.Sort(secrets)
 	for _, secret := range slices.Compact(secrets) { // most have the same form in either alphabet of Base64
 		k.secrets = append(k.secrets, redact.New(secret))
 	}
 	*all = append(*all, k)
 	*all = (*all)[max(0, len(*all)-remembered):]
-	a.found = nil
+	s.found = nil
 }
 
 // finder returns the finder of the client's secrets. It is made when a text needs it, because that takes longer than a
 // call whose password is always another one.
-func (a *authenticator) finder() *redact.Finder {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.found == nil {
+func (s *Secrets) finder() *redact.Finder {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.found == nil {
 		var hidden []redact.Secret
-		for _, k := range slices.Concat(a.pairs, a.tokens, a.created) {
+		for _, k := range slices.Concat(s.pairs, s.tokens, s.created) {
 			hidden = append(hidden, k.secrets...)
 		}
-		a.found = redact.NewFinder(hidden...)
+		s.found = redact.NewFinder(hidden...)
 	}
-	return a.found
-}
-
-// Secrets removes the client's secrets from texts. If a service or proxy echoes a request, they would otherwise get
-// into errors and logs.
-type Secrets struct {
-	base *address.Base
-	auth *authenticator
-}
-
-// Text returns a text without secrets, truncated if it is long.
-func (s *Secrets) Text(text string) string { return s.auth.finder().Text(text, redact.Most) }
-
-// Excerpt returns at most the first most bytes of a text, without secrets.
-func (s *Secrets) Excerpt(text []byte, most int) []byte {
-	if len(text) == 0 {
-		return nil
-	}
-	text = text[:min(len(text), most+redact.Margin)] // more is not searched, so it is not copied
-	return []byte(s.auth.finder().Text(string(text), most))
-}
-
-// Learn adds the token of a session that the user has created.
-func (s *Secrets) Learn(token redact.Secret) { s.auth.learnToken(&s.auth.created, token) }
-
-// Error returns err, or an error with the same text without secrets if err contains any.
-func (s *Secrets) Error(err error) error { return s.auth.finder().Error(err) }
-
-// unsafeHeaders carry credentials or ask for them, so they are left out of errors.
-var unsafeHeaders = []string{
-	"Authentication-Info", "Authorization", "Cookie", "Location", "Proxy-Authenticate", "Proxy-Authentication-Info",
-	"Proxy-Authorization", "Set-Cookie", "Set-Cookie2", "Www-Authenticate",
-}
-
-// Header returns a copy of a response's header without credentials. Of a Location it keeps only the origin.
-func (s *Secrets) Header(h http.Header) http.Header {
-	safe := make(http.Header, len(h))
-	for name, values := range h {
-		if slices.Contains(unsafeHeaders, http.CanonicalHeaderKey(name)) || s.Text(name) != name {
-			continue
-		}
-		for _, v := range values {
-			safe[name] = append(safe[name], s.Text(v))
-		}
-	}
-	if location := h.Get("Location"); location != "" {
-		safe.Set("Location", s.Text(s.base.OriginOf(location)))
-	}
-	return safe
+	return s.found
 }

@@ -25,7 +25,7 @@ func TestFinderIsMadeWhenItIsNeeded(t *testing.T) {
 		_, err := a.authorization(t.Context())
 		require.NoError(t, err)
 	}
-	assert.Nil(t, a.found)
-	assert.NotContains(t, a.finder().Text("it is pass-word-20", redact.Most), "pass-word-20")
-	assert.NotNil(t, a.found)
+	assert.Nil(t, a.secrets.found)
+	assert.NotContains(t, a.secrets.finder().Text("it is pass-word-20", redact.Most), "pass-word-20")
+	assert.NotNil(t, a.secrets.found)
 }

@@ -26,46 +26,45 @@ var (
 	errPermitExpired = errors.New("the purge permit expired before the connection was ready")
 	// errReset means that the HTTP/2 stream or connection was reset after the request had been sent.
 	errReset = errors.New("the HTTP/2 stream or connection was reset before a response")
-	// errNoPassword means that a login has no user name and password to use.
-	errNoPassword = errors.New("SessionToken gives no user name and password to log in with")
-	// errSessionRefused means that the login succeeded, but its session was refused.
-	errSessionRefused = fmt.Errorf("the service refused the session that it had just created: %w", ErrUnauthorized)
 )
 
-// endedWith returns the error of a call whose context has ended. It has the text of both errors but wraps only that of
-// the context: the other may be the context's cause, which may come from another call.
+// failure is an error with a text of its own.
+type failure struct {
+	text   string
+	err    error
+	unsent bool // there is no permit or no credential, so the request was not sent, and another attempt does not help
+	login  bool // the login failed
+}
+
+func (e *failure) Error() string { return e.text }
+func (e *failure) Unwrap() error { return e.err }
+
+func unsent(what string, err error) error {
+	return &failure{text: what + ": " + err.Error(), err: err, unsent: true}
+}
+
+func loginFailed(what string, err error) error {
+	return &failure{text: what + ": " + err.Error(), err: err, unsent: true, login: true}
+}
+
+// timeout returns the error of an attempt that took too long although the caller's context has not ended. Like the
+// timeouts of package net, it matches [net.Error] and [os.ErrDeadlineExceeded].
+func timeout(format string, args ...any) error {
+	return &failure{text: fmt.Sprintf(format, args...), err: os.ErrDeadlineExceeded}
+}
+
+// endedWith returns the error of a call whose context has ended. It has the text of both errors, and wraps only that of
+// the context: the other one may be the context's cause, which may come from another call.
 func endedWith(ended, followed error) error {
-	if followed == nil {
+	switch {
+	case followed == nil, followed == ended: //nolint:errorlint // identity is meant
 		return ended
+	case strings.Contains(followed.Error(), ended.Error()):
+		return &failure{text: followed.Error(), err: ended}
+	default:
+		return &failure{text: ended.Error() + ": " + followed.Error(), err: ended}
 	}
-	before, after, found := strings.Cut(followed.Error(), ended.Error())
-	if !found {
-		before, after = "", ": "+followed.Error()
-	}
-	return fmt.Errorf("%s%w%s", before, ended, after)
 }
-
-// unsentError is a failure to get a permit or credentials, before the request was sent.
-type unsentError struct {
-	what  string
-	err   error
-	login bool // the login failed
-}
-
-func (e *unsentError) Error() string { return e.what + ": " + e.err.Error() }
-func (e *unsentError) Unwrap() error { return e.err }
-
-func noPermit(err error) error    { return &unsentError{what: "waiting for a purge permit", err: err} }
-func loginFailed(err error) error { return &unsentError{what: "login", err: err, login: true} }
-
-// timeoutError means that an attempt took too long although the caller's context has not ended. Like the timeouts of
-// package net, it is a [net.Error] and matches [os.ErrDeadlineExceeded].
-type timeoutError string
-
-func (e timeoutError) Error() string        { return string(e) }
-func (e timeoutError) Timeout() bool        { return true }
-func (e timeoutError) Temporary() bool      { return true }
-func (e timeoutError) Is(target error) bool { return target == os.ErrDeadlineExceeded }
 
 // proxyRefused is the status of a proxy that refused to connect. The proxy's own text is left out, because it may
 // contain the credentials sent to the proxy.

@@ -45,16 +45,15 @@ func (g *Gate) Acquire(ctx context.Context) (*Permit, error) {
 }
 
 func (g *Gate) acquire(ctx context.Context, caller *pace.Caller) (*Permit, error) {
-	for {
-		p, err := g.try(ctx, caller)
-		if err != nil {
-			return nil, noPermit(err)
-		}
-		if g.Limiter == nil || !g.Pace.Pausing() {
-			return p, nil
-		}
+	p, err := g.try(ctx, caller)
+	for err == nil && g.Limiter != nil && g.Pace.Pausing() {
 		p.End(ctx, time.Time{}) // the service refused another request meanwhile
+		p, err = g.try(ctx, caller)
 	}
+	if err != nil {
+		return nil, unsent("waiting for a purge permit", err)
+	}
+	return p, nil
 }
 
 // try waits for the pace, and then for the user's limiter.

@@ -60,8 +60,16 @@ func (l *login) current(ctx context.Context, newerThan uint64, doubted int) (ses
 	case <-f.done:
 		return f.session, f.err
 	case <-ctx.Done():
-		l.leave(f, ctx.Err())
-		return session{}, &unsentError{what: "waiting for the login", err: ctx.Err()}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		f.waiters--
+		// When the last waiter was canceled, the login ends, so that no goroutine stays behind. When it leaves because of its
+		// deadline, the login goes on: the next call's deadline is probably as short.
+		if f.waiters == 0 && l.flight == f && errors.Is(ctx.Err(), context.Canceled) {
+			l.flight = nil
+			f.cancel()
+		}
+		return session{}, unsent("waiting for the login", ctx.Err())
 	}
 }
 
@@ -76,7 +84,7 @@ func (l *login) join(ctx context.Context, newerThan uint64, doubted int) (sessio
 	if l.flight == nil {
 		if wait := time.Until(l.notBefore); wait > 0 {
 			what := fmt.Sprintf("login: not tried again for %v", wait.Round(time.Millisecond))
-			return session{}, nil, &unsentError{what: what, err: l.lastErr, login: true}
+			return session{}, nil, loginFailed(what, l.lastErr)
 		}
 		l.flight = &flight{done: make(chan struct{})}
 		if doubted != 0 {
@@ -87,19 +95,6 @@ func (l *login) join(ctx context.Context, newerThan uint64, doubted int) (sessio
 	}
 	l.flight.waiters++
 	return session{}, l.flight, nil
-}
-
-// leave removes a waiter from a login. When the last waiter leaves because it was canceled, the login ends, so that no
-// goroutine stays behind. When it leaves because of its deadline, the login goes on: the next call's deadline is
-// probably as short.
-func (l *login) leave(f *flight, why error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	f.waiters--
-	if f.waiters == 0 && l.flight == f && errors.Is(why, context.Canceled) {
-		l.flight = nil
-		f.cancel()
-	}
 }
 
 // run logs in and sets the result of f.
@@ -113,7 +108,7 @@ func (l *login) run(ctx context.Context, f *flight) {
 		l.flight = nil
 	}
 	if err != nil {
-		f.err = loginFailed(err)
+		f.err = loginFailed("login", err)
 		if refused {
 			l.strike(true, err)
 		}
@@ -153,7 +148,7 @@ func (l *login) renew(generation uint64, again bool) bool {
 	if l.valid && generation == l.session.generation {
 		l.valid = false
 		if !l.worked {
-			l.strike(again, errSessionRefused)
+			l.strike(again, fmt.Errorf("the service refused the session that it had just created: %w", ErrUnauthorized))
 		}
 	}
 	return l.valid || l.possible()

@@ -1,9 +1,9 @@
 package transport
 
 import (
+	"cmp"
 	"io"
 	"net/http"
-	"slices"
 )
 
 // Class says when a request may be retried. The zero value is the most cautious one.
@@ -46,32 +46,24 @@ type Request struct {
 // value if it could not read that far. err says what is wrong with the body.
 type Reader func(body io.Reader) (code int, err error)
 
-// Rules says how the service's responses to a request differ from plain HTTP. The zero value has no rules.
-type Rules struct {
-	Success       []int    // statuses that mean success, besides 2xx
-	Refuse        []int    // statuses that refuse the credentials, besides 401
-	MayRefuse     []int    // statuses that may refuse the credentials, or mean something else
-	NotInEnvelope []string // members whose presence means that a code is not a refusal
-}
+// Response is the result of a call. It describes the last attempt, or the last response if that attempt got none.
+type Response struct {
+	Request *Request // the request of the call
 
-func (r *Rules) isSuccess(status int) bool {
-	return status >= http.StatusOK && status < http.StatusMultipleChoices || slices.Contains(r.Success, status)
-}
+	OK   bool // the call has succeeded
+	Gone bool // a Delete got 404, most likely because an earlier attempt had succeeded
 
-func (r *Rules) refusesCredentials(status int) bool {
-	return status == http.StatusUnauthorized || slices.Contains(r.Refuse, status)
-}
+	Status, Code int // of the response; 0 without one
+	Header       http.Header
+	Body         []byte  // of a refusal, or if the request has Take, only the beginning
+	Stream       *Stream // instead of Body, if the request has Begin; the caller closes it
 
-// credentials returns what a status means for the credentials of its request.
-func (r *Rules) credentials(status int) credentials {
-	switch {
-	case status == http.StatusUnauthorized:
-		return refused
-	case r.refusesCredentials(status), slices.Contains(r.MayRefuse, status):
-		return doubtful // it may also be a missing permission
-	default:
-		return taken
-	}
+	Attempts     int
+	Outcome      Outcome // of a write; if OK, the outcome to report if the response is unusable
+	TooFast      bool    // the service refused a limited request as too fast
+	Unauthorized bool    // the service refused the credentials
+	LoginFailed  bool    // there is no session, because the login failed with Err
+	Err          error   // a failure other than the status, such as of the connection; may contain secrets
 }
 
 // Outcome says whether the service carried out a write whose call returned an error.
@@ -86,12 +78,5 @@ const (
 
 // String returns "unknown", "not applied" or "applied".
 func (o Outcome) String() string {
-	switch o {
-	case NotApplied:
-		return "not applied"
-	case Applied:
-		return "applied"
-	default:
-		return "unknown"
-	}
+	return cmp.Or(map[Outcome]string{NotApplied: "not applied", Applied: "applied"}[o], "unknown")
 }

@@ -1,13 +1,13 @@
 package transport
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math"
 	"math/rand/v2"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -34,13 +34,12 @@ func (p Policy) backoff(n int) time.Duration {
 // situation holds everything that the verdict on a failed attempt depends on.
 type situation struct {
 	class    Class
-	limited  bool
 	outcome  Outcome // of the attempt
 	failures int     // transient failures of the call before this one
 
 	ended     bool // the caller's context has ended
 	transient bool
-	tooFast   bool
+	tooFast   bool // a limited request came too fast
 
 	credentials credentials
 	renewed     bool // the call has already renewed the session
@@ -90,17 +89,18 @@ func (p Policy) decide(s situation) verdict {
 		return verdict{}
 	case s.credentials == doubtful:
 		return verdict{action: renewDoubt}
-	case s.limited && s.tooFast:
+	case s.tooFast:
 		return p.decideTooFast(s)
 	}
 	wait := s.asked
 	if wait <= 0 {
 		wait = s.backoff
 	}
-	repeatable, most := true, p.MaxAttempts
-	if s.class == Once { // otherwise a retry can do no harm
-		repeatable, most = s.outcome == NotApplied, min(most, 3)
+	most := p.MaxAttempts
+	if s.class == Once {
+		most = min(most, 3)
 	}
+	repeatable := s.class != Once || s.outcome == NotApplied // a retry can do no harm
 	late := !s.deadline.IsZero() && s.deadline.Sub(s.now) <= wait
 	if !s.transient || !repeatable || wait > p.MaxWait || s.failures+1 >= most || late {
 		return verdict{}
@@ -130,89 +130,18 @@ func (p Policy) gaveUp() error {
 	return fmt.Errorf("refused as too fast, or the service is down, and waiting longer would exceed the ThrottleTimeout of %v", p.ThrottleTimeout)
 }
 
-// checkRetry reports whether another attempt follows. It ignores its arguments and judges c.last.
-func (c *call) checkRetry(context.Context, *http.Response, error) (bool, error) {
-	if c.succeeded() {
-		return false, nil
-	}
-	v := c.t.Policy.decide(c.situation())
-	again := c.carryOut(v)
-	if c.outcome() == Unknown {
-		c.ambiguous = true
-	}
-	if again {
-		c.loop.RetryWaitMin = v.wait
-		c.warn("webdelivery: retry", c.last.err, slog.Int("status", c.last.status), slog.Duration("wait", max(v.wait, c.last.refusal.Wait)))
-	}
-	return again, nil
-}
-
-// succeeded reports whether the last attempt got a complete success, and no code in its envelope contradicts that.
-func (c *call) succeeded() bool {
-	a := &c.last
-	return a.err == nil && c.Rules.isSuccess(a.status) && c.Rules.isSuccess(a.effectiveStatus())
-}
-
-// outcome returns the outcome of the last attempt.
-func (c *call) outcome() Outcome { return c.last.outcome(c.Gate != nil) }
-
-// situation returns everything that the verdict on the last attempt depends on.
-func (c *call) situation() situation {
-	a := &c.last
-	s := situation{
-		class: c.Class, limited: c.Gate != nil, outcome: c.outcome(), failures: c.failures, renewed: c.renewed,
-		ended: c.ctx.Err() != nil, transient: a.transient(), tooFast: a.tooFast(),
-		asked: RetryAfter(a.header), backoff: c.t.Policy.backoff(c.failures + 1), refusal: a.refusal,
-		giveUpAt: c.giveUpAt, now: time.Now(),
-	}
-	if a.err == nil && (c.login != nil || c.t.auth.Pair != nil) {
-		s.credentials = c.Rules.credentials(a.effectiveStatus())
-	}
-	if c.Rules.isSuccess(a.effectiveStatus()) {
-		s.asked = 0 // in a success that was cut, Retry-After means something else
-	}
-	s.deadline, _ = c.ctx.Deadline()
-	return s
-}
-
-// carryOut carries out a verdict. It reports whether another attempt follows.
-func (c *call) carryOut(v verdict) bool {
-	generation, again := c.last.generation, false
-	switch {
-	case c.login == nil && v.action >= renew:
-		again = !c.renewed && c.t.auth.rotated(c.ctx, generation)
-	case v.action == retry:
-		c.failures++
-		return true
-	case v.action == comeAgain:
-		return true
-	case v.action == renew:
-		again = c.login.renew(generation, c.renewed) && !c.renewed
-	case v.action == renewDoubt:
-		c.doubted = c.last.effectiveStatus()
-		again = c.login.doubt(c.doubted)
-	default:
-		c.why = v.why
-	}
-	if again {
-		c.renewed, c.newerThan = true, generation
-		c.answered = attempt{} // this refusal says nothing about the next attempt
-	}
-	return again
-}
-
 // attempt is the result of one attempt.
 type attempt struct {
 	status     int // 0 without a response
 	header     http.Header
 	body       []byte
-	size       int64 // of the whole body
+	size       int64 // of the whole body, if body has only the beginning
 	stream     *Stream
-	code       int    // of the body's envelope; 0 without one
-	err        error  // why no complete response arrived
-	unsent     bool   // nothing reached the service
-	generation uint64 // of the session that was used; 0 without one
-	permit     *Permit
+	code       int          // of the body's envelope; 0 without one
+	err        error        // why no complete response arrived
+	unsent     bool         // nothing reached the service
+	generation uint64       // of the session that was used; 0 without one
+	permit     *Permit      // of a limited request
 	refusal    pace.Refusal // of a limited request that came too fast
 }
 
@@ -226,20 +155,18 @@ func (a *attempt) effectiveStatus() int {
 }
 
 // outcome returns whether the service processed the attempt, as far as the client can know.
-func (a *attempt) outcome(limited bool) Outcome {
+func (a *attempt) outcome() Outcome {
 	status := a.effectiveStatus()
 	switch {
 	case a.err != nil && a.unsent:
 		return NotApplied
 	case a.err != nil:
 		return Unknown
-	case limited && status == http.StatusServiceUnavailable:
+	case a.permit != nil && status == http.StatusServiceUnavailable:
 		return Unknown // the status means both too fast and an internal fault
 	case status < http.StatusMultipleChoices:
 		return Applied
-	case status == http.StatusServiceUnavailable && a.header.Get("Retry-After") != "":
-		return NotApplied
-	case status >= http.StatusBadRequest && status < http.StatusInternalServerError && status != http.StatusRequestTimeout:
+	case Final(status), status == http.StatusTooManyRequests, status == http.StatusServiceUnavailable && a.header.Get("Retry-After") != "":
 		return NotApplied
 	default:
 		return Unknown
@@ -250,7 +177,7 @@ func (a *attempt) outcome(limited bool) Outcome {
 // or 503 with or without Retry-After (open point 8).
 func (a *attempt) tooFast() bool {
 	status := a.effectiveStatus()
-	return a.err == nil && (status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable)
+	return a.permit != nil && a.err == nil && (status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable)
 }
 
 // Final reports whether a status refuses a request for good: 4xx, except 408 and 429.
@@ -262,8 +189,9 @@ func Final(status int) bool {
 // transient reports whether a retry may succeed.
 func (a *attempt) transient() bool {
 	if a.err != nil {
-		_, unsent := errors.AsType[*unsentError](a.err)
-		return !unsent && !errors.Is(a.err, ErrResponseTooLarge) && !errors.Is(a.err, ErrBadReply) && !Misdirected(a.err)
+		f, ok := errors.AsType[*failure](a.err)
+		forGood := ok && f.unsent || errors.Is(a.err, ErrResponseTooLarge) || errors.Is(a.err, ErrBadReply) || Misdirected(a.err)
+		return !forGood
 	}
 	status := a.effectiveStatus()
 	return status >= http.StatusBadRequest && !Final(status) && status != http.StatusNotImplemented
@@ -274,33 +202,48 @@ func RetryAfter(h http.Header) time.Duration {
 	var wait time.Duration
 	for _, value := range h.Values("Retry-After") {
 		if at, err := http.ParseTime(strings.TrimSpace(value)); err == nil {
-			wait = max(wait, at.Sub(sentAt(h)))
+			now, err := http.ParseTime(h.Get("Date")) // by the sender's clock, so that a wrong clock on either side does no harm
+			if err != nil {
+				now = time.Now()
+			}
+			wait = max(wait, at.Sub(now))
 			continue
 		}
-		for seconds := range strings.SplitSeq(value, ",") { // a proxy may have joined two headers
-			wait = max(wait, secondsOf(strings.TrimSpace(seconds)))
+		for text := range strings.SplitSeq(value, ",") { // a proxy may have joined two headers
+			seconds, _ := strconv.ParseUint(strings.TrimSpace(text), 10, 64) // 0 for no number, and the highest for one that is too large
+			if seconds > uint64(math.MaxInt64/time.Second) {
+				return math.MaxInt64
+			}
+			wait = max(wait, time.Duration(seconds)*time.Second)
 		}
 	}
 	return wait
 }
 
-// sentAt returns the time of a response by its sender's clock, so that a wrong clock on either side does no harm.
-func sentAt(h http.Header) time.Time {
-	if at, err := http.ParseTime(h.Get("Date")); err == nil {
-		return at
-	}
-	return time.Now()
+// Rules says how the service's responses to a request differ from plain HTTP. The zero value has no rules.
+type Rules struct {
+	Success       []int    // statuses that mean success, besides 2xx
+	Refuse        []int    // statuses that refuse the credentials, besides 401
+	MayRefuse     []int    // statuses that may refuse the credentials, or mean something else
+	NotInEnvelope []string // members whose presence means that a code is not a refusal
 }
 
-// secondsOf parses a whole number of seconds. It returns the longest duration if the number is too large, and 0 if text
-// is not a number.
-func secondsOf(text string) time.Duration {
-	if text == "" || strings.Trim(text, "0123456789") != "" {
-		return 0
+func (r *Rules) isSuccess(status int) bool {
+	return status >= http.StatusOK && status < http.StatusMultipleChoices || slices.Contains(r.Success, status)
+}
+
+func (r *Rules) refusesCredentials(status int) bool {
+	return status == http.StatusUnauthorized || slices.Contains(r.Refuse, status)
+}
+
+// credentials returns what a status means for the credentials of its request.
+func (r *Rules) credentials(status int) credentials {
+	switch {
+	case status == http.StatusUnauthorized:
+		return refused
+	case r.refusesCredentials(status), slices.Contains(r.MayRefuse, status):
+		return doubtful // it may also be a missing permission
+	default:
+		return taken
 	}
-	wait, err := time.ParseDuration(text + "s")
-	if err != nil { // too large
-		return math.MaxInt64
-	}
-	return wait
 }

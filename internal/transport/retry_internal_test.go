@@ -57,17 +57,13 @@ func TestDecideOnATransientFailure(t *testing.T) {
 		{"a deadline in the past", situation{class: Read, deadline: noon.Add(-time.Second)}, verdict{}},
 
 		{"the context has ended", situation{class: Read, ended: true}, verdict{}},
-		{"too fast, but not limited", situation{class: Read, tooFast: true}, again(drawn)},
-		{"limited, but not too fast", situation{class: Repeatable, limited: true}, again(drawn)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			tt.s.transient, tt.s.backoff, tt.s.now = true, drawn, noon
 			assert.Equal(t, tt.want, aPolicy.decide(tt.s))
 			tt.s.transient = false
-			if !tt.s.tooFast {
-				assert.Equal(t, verdict{}, aPolicy.decide(tt.s), "a permanent failure")
-			}
+			assert.Equal(t, verdict{}, aPolicy.decide(tt.s), "a permanent failure")
 		})
 	}
 }
@@ -88,7 +84,7 @@ func TestDecideOnRefusedCredentials(t *testing.T) {
 		{"the context has ended", situation{credentials: refused, ended: true}, stop},
 		{"doubtful, and the context has ended", situation{credentials: doubtful, renewed: true, ended: true}, stop},
 		{"at the last attempt", situation{credentials: refused, failures: 9}, renew},
-		{"with the status of too fast", situation{credentials: refused, limited: true, tooFast: true}, renew},
+		{"with the status of too fast", situation{credentials: refused, tooFast: true}, renew},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -131,7 +127,7 @@ func TestDecideOnTooFast(t *testing.T) {
 			if policy.MaxAttempts == 0 {
 				policy = aPolicy
 			}
-			tt.s.limited, tt.s.tooFast, tt.s.transient, tt.s.now, tt.s.giveUpAt = true, true, true, noon, noon.Add(time.Hour)
+			tt.s.tooFast, tt.s.transient, tt.s.now, tt.s.giveUpAt = true, true, noon, noon.Add(time.Hour)
 			v := policy.decide(tt.s)
 			if tt.why != "" {
 				require.EqualError(t, v.why, tt.why)
@@ -142,7 +138,7 @@ func TestDecideOnTooFast(t *testing.T) {
 	}
 	for _, everybody := range []bool{true, false} {
 		v := aPolicy.decide(situation{
-			limited: true, tooFast: true, refusal: pace.Refusal{Wait: 3 * time.Second, Everybody: everybody},
+			tooFast: true, refusal: pace.Refusal{Wait: 3 * time.Second, Everybody: everybody},
 			now: noon, giveUpAt: noon.Add(time.Hour), deadline: noon.Add(3 * time.Second),
 		})
 		assert.Equal(t, verdict{why: &pace.LateError{Wait: 3 * time.Second, Deadline: 3 * time.Second, Refusing: true}}, v, "a deadline at the end of the wait")
@@ -153,13 +149,13 @@ func TestDecideOnTooFast(t *testing.T) {
 func TestAttemptsOfAClass(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ most, once, other int }{{1, 1, 1}, {2, 2, 2}, {3, 3, 3}, {9, 3, 9}} {
-		p := Policy{MaxAttempts: tt.most, MaxWait: time.Hour}
-		for _, class := range []Class{Once, Read, Delete, Repeatable, Login} {
-			attempts := 1
-			for p.decide(situation{class: class, outcome: NotApplied, transient: true, failures: attempts - 1}).action == retry {
-				attempts++
+		p := Policy{MaxAttempts: tt.most, MaxWait: time.Second}
+		for class, want := range map[Class]int{Once: tt.once, Read: tt.other, Delete: tt.other, Repeatable: tt.other, Login: tt.other} {
+			s := situation{class: class, outcome: NotApplied, transient: true, failures: want - 1}
+			assert.Equal(t, stop, p.decide(s).action)
+			if s.failures--; want > 1 {
+				assert.Equal(t, retry, p.decide(s).action)
 			}
-			assert.Equal(t, map[bool]int{true: tt.once, false: tt.other}[class == Once], attempts)
 		}
 	}
 }
@@ -246,21 +242,26 @@ func TestOutcomeOfAnAttempt(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			assert.Equal(t, tt.want, tt.attempt.outcome(false))
-			assert.Equal(t, tt.limited, tt.attempt.outcome(true), "limited")
+			a := tt.attempt
+			assert.Equal(t, tt.want, a.outcome())
+			a.permit = &Permit{}
+			assert.Equal(t, tt.limited, a.outcome(), "limited")
 		})
 	}
 }
 
-// Too fast is 429 or 503, by status or by code. Without a whole response it is not known.
+// Too fast is 429 or 503 to a limited request, by status or by code. Without a whole response it is not known.
 func TestTooFast(t *testing.T) {
 	t.Parallel()
 	for _, a := range []attempt{{status: 429}, {status: 503}, {status: 200, code: 429}, {status: 200, code: 503}} {
+		assert.False(t, a.tooFast(), "not limited")
+		a.permit = &Permit{}
 		assert.True(t, a.tooFast())
 		a.err = io.ErrUnexpectedEOF
 		assert.False(t, a.tooFast())
 	}
 	for _, a := range []attempt{{}, {status: 200}, {status: 303}, {status: 400}, {status: 500}, {status: 503, code: 504}} {
+		a.permit = &Permit{}
 		assert.False(t, a.tooFast())
 	}
 }
@@ -290,10 +291,10 @@ func TestTransientErrors(t *testing.T) {
 		{"a refused connection", &net.OpError{Op: "dial", Err: errors.New("connection refused")}, true},
 		{"the stream was reset", errReset, true},
 		{"the permit expired", errPermitExpired, true},
-		{"the attempt took too long", timeoutError("no complete response within 1s"), true},
+		{"the attempt took too long", timeout("no complete response within %v", time.Second), true},
 		{"name server unreachable", &net.DNSError{IsTemporary: true}, true},
 		{"no such host", &net.DNSError{IsNotFound: true}, false},
-		{"no permit", noPermit(io.EOF), false},
+		{"no permit", unsent("waiting for a purge permit", io.EOF), false},
 		{"too large", ErrResponseTooLarge, false},
 		{"a status that is none", ErrBadReply, false},
 		{"an alert", &net.OpError{Op: "remote error", Err: tls.AlertError(42)}, false},

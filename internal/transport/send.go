@@ -2,7 +2,6 @@ package transport
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -27,37 +26,28 @@ func notProcessed(err error) bool {
 	return strings.Contains(text, "Transport received Server's graceful shutdown GOAWAY") || strings.Contains(text, "; REFUSED_STREAM; received from peer")
 }
 
-// outgoing is the request of one attempt with its trace and timeout. It has its own URL and header, so that changes
+// outgoing is the request of one attempt with its trace and time limit. It has its own URL and header, so that changes
 // made by the user's RoundTripper do not affect the next attempt.
 type outgoing struct {
 	trace
 
 	request *http.Request
-	stream  Stream // the response body, if the request has Begin
+	timer   *time.Timer // cancels an attempt that takes too long; unlike a deadline, it can be stopped for a stream
+	expired atomic.Bool // the timer has done so
+	stream  Stream      // the response body, if the request has Begin
 	url     url.URL
-	header  [4]string   // the values of request.Header
-	timer   *time.Timer // cancels the attempt. Unlike a deadline it can be stopped: a stream may take any time
-	expired atomic.Bool
-}
-
-// expire cancels an attempt that takes too long.
-func (o *outgoing) expire() {
-	o.expired.Store(true)
-	o.cancel()
-}
-
-func (o *outgoing) stop() {
-	o.timer.Stop()
-	o.cancel()
+	header  [4]string // the values of request.Header
 }
 
 // newOutgoing prepares the request of an attempt and starts its timeout.
 func (c *call) newOutgoing(req *http.Request, shown credential) *outgoing {
 	o := &outgoing{url: *req.URL}
-	o.ctx, o.permit = c.ctx, c.last.permit
 	ctx, cancel := context.WithCancel(c.ctx)
-	o.cancel = cancel
-	o.timer = time.AfterFunc(c.t.AttemptTimeout, o.expire)
+	o.ctx, o.cancel, o.permit = c.ctx, cancel, c.last.permit
+	o.timer = time.AfterFunc(c.t.AttemptTimeout, func() {
+		o.expired.Store(true)
+		cancel()
+	})
 	o.watch(c.t.plainHTTP2)
 	o.request = req.WithContext(httptrace.WithClientTrace(ctx, &o.hooks))
 	o.request.URL = &o.url
@@ -71,73 +61,68 @@ func (c *call) newOutgoing(req *http.Request, shown credential) *outgoing {
 	return o
 }
 
+// stop ends the attempt.
+func (o *outgoing) stop() {
+	o.timer.Stop()
+	o.cancel()
+}
+
 // send sends the request once and reads the response, within the attempt's timeout.
 func (c *call) send(req *http.Request, shown credential) {
 	c.last.generation = shown.generation
 	o := c.newOutgoing(req, shown)
 	if c.Gate != nil {
-		defer func() { o.permit.End(c.ctx, o.end()) }() // the request may have arrived, if nothing has ended it yet
+		defer o.endPermit(false) // does nothing if it has ended, but the RoundTripper may panic
 	}
-	resp, err := c.t.Next.RoundTrip(o.request) //nolint:bodyclose // receive reads and closes it, or a Stream does
+	resp, err := c.t.Next.RoundTrip(o.request)
 	if err == nil {
 		err = c.receive(resp, o)
 	}
 	if err != nil {
 		c.fail(err, o)
 	}
-	if c.last.stream == nil { // a stream is still watched
+	if c.last.stream == nil { // a stream goes on
 		o.stop()
 	}
 }
 
-// receive reads a response and its envelope.
-func (c *call) receive(resp *http.Response, o *outgoing) error {
-	a := &c.last
+// receive reads a response as the request asks, and the code of its envelope.
+func (c *call) receive(resp *http.Response, o *outgoing) (err error) {
+	a, success := &c.last, c.Rules.isSuccess(resp.StatusCode)
 	a.status, a.header = resp.StatusCode, resp.Header
 	if resp.Body == nil {
 		resp.Body = http.NoBody // a RoundTripper may leave it out, such as one in a test
 	}
 	if c.Gate != nil {
-		o.permit.End(c.ctx, time.Now())
+		o.endPermit(true)
 		c.noteRefusal() // before reading the body, which may be slow
 	}
-	if !c.Rules.isSuccess(a.status) {
-		defer time.AfterFunc(errorBodyWithin, o.cancel).Stop()
-	}
-	code, err := c.read(resp, o)
-	if err != nil {
-		return err
-	}
-	if code < 0 {
-		code = wire.EnvelopeCode(a.body, c.Rules.NotInEnvelope...)
-	}
-	a.code = code
-	if c.Gate != nil {
-		c.noteRefusal() // the code may say more than the status
-	}
-	return nil
-}
-
-// read reads the body as the request asks. It returns the code of the envelope, or a negative value if it is not known
-// yet.
-func (c *call) read(resp *http.Response, o *outgoing) (code int, err error) {
-	a, success := &c.last, c.Rules.isSuccess(resp.StatusCode)
+	code := -1 // not known yet
 	switch {
 	case a.status < http.StatusOK:
 		// The body of a 101 is the connection itself, so a read would block.
 		_ = resp.Body.Close()
-		return 0, fmt.Errorf("%w: status %d", ErrBadReply, a.status)
+		err = fmt.Errorf("%w: status %d", ErrBadReply, a.status)
 	case success && c.Begin != nil:
-		return c.beginStream(resp, o)
+		code, err = c.beginStream(resp, o)
 	case success && c.Take != nil:
-		return c.take(resp)
+		code, err = c.take(resp)
 	case success:
 		a.body, err = readWhole(resp, c.t.MaxBody)
 	default:
+		defer time.AfterFunc(errorBodyWithin, o.cancel).Stop()
 		a.body = readRefusal(resp)
 	}
-	a.size = int64(len(a.body))
-	return -1, err
+	if err != nil {
+		return err
+	}
+	if a.code = code; code < 0 {
+		a.code = wire.EnvelopeCode(a.body, c.Rules.NotInEnvelope...)
+	}
+	if c.Gate != nil {
+		c.noteRefusal() // the code may say more than the status
+	}
+	return nil
 }
 
 // take passes the body to Take as it arrives, and closes it. It keeps the beginning for errors.
@@ -157,7 +142,8 @@ func (c *call) take(resp *http.Response) (code int, err error) {
 // rest.
 func (c *call) beginStream(resp *http.Response, o *outgoing) (code int, err error) {
 	a, s := &c.last, &o.stream
-	s.body, s.from, s.idle = resp.Body, o, c.t.IdleTimeout
+	o.timer.Stop() // from here on, only reads take too long
+	s.body, s.attempt, s.idle = resp.Body, o, c.t.IdleTimeout
 	head := limitedBody{from: s, limit: math.MaxInt64, keep: maxErrorBody}
 	code, _ = c.Begin(&head)
 	if code < 0 { // also find a code before a syntax error
@@ -187,9 +173,8 @@ func (c *call) fail(err error, o *outgoing) {
 	neverLeft := late || o.connWanted.Load() && !o.connObtained.Load() // a RoundTripper that reports no connections proves nothing
 	a.unsent = neverLeft || notProcessed(err)
 	if c.Gate != nil && neverLeft {
-		o.permit.End(c.ctx, time.Time{})
+		a.permit.End(c.ctx, time.Time{})
 	}
-	_, stalled := errors.AsType[timeoutError](err) // of a stream
 	switch ended := c.ctx.Err(); {
 	case late:
 		a.err = errPermitExpired
@@ -197,11 +182,11 @@ func (c *call) fail(err error, o *outgoing) {
 		a.err = endedWith(ended, err)
 	case o.reset.Load():
 		a.err = errReset
-	case !o.expired.Load() || stalled:
+	case !o.expired.Load(), err == o.stream.err: //nolint:errorlint // the stream says itself that it stalled
 		a.err = err
 	case a.unsent:
-		a.err = timeoutError(fmt.Sprintf("no connection within %v", c.t.AttemptTimeout))
+		a.err = timeout("no connection within %v", c.t.AttemptTimeout)
 	default:
-		a.err = timeoutError(fmt.Sprintf("no complete response within %v", c.t.AttemptTimeout))
+		a.err = timeout("no complete response within %v", c.t.AttemptTimeout)
 	}
 }

@@ -76,17 +76,22 @@ func (t *trace) watch(plainHTTP2 bool) {
 	}
 }
 
-// end stops the hooks from ending the permit. It returns the latest time at which a request without a response may
-// arrive.
-func (t *trace) end() time.Time {
+// endPermit ends the permit of a limited request with the latest time at which it may have arrived, which is now if it
+// was answered.
+func (t *trace) endPermit(answered bool) {
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	left := time.Now()
+	arrived := time.Now()
 	if t.ended = true; t.overdue != nil {
 		t.overdue.Stop()
-		left = t.written
+		if !answered {
+			arrived = t.written
+		}
 	}
-	return left.Add(arrivesWithin)
+	t.mu.Unlock()
+	if !answered {
+		arrived = arrived.Add(arrivesWithin)
+	}
+	t.permit.End(t.ctx, arrived)
 }
 
 // speaksHTTP2 reports whether a connection uses HTTP/2. Without TLS it returns plain.

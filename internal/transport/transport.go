@@ -1,11 +1,7 @@
 // Package transport executes calls: it turns a [Request] into a [Response]. It handles credentials and logins, permits,
 // retries and their budget, bounded and streamed bodies, secrets and logging. It knows HTTP and the JSON envelope of an
 // error. It must not depend on purges, lists, tasks or statistics, nor on the types that users see.
-//
-// Send (call.go) creates a call with a retry loop. Each attempt is one RoundTrip (call.go): prepare gets a credential
-// and a permit, send (send.go) sends the request and reads the response within limits, settle and log record the
-// result. checkRetry asks Policy.decide (retry.go) for a verdict and acts on it. finish (call.go) describes the last
-// attempt.
+// docs/internals/architecture.md shows the way of a call.
 package transport
 
 import (
@@ -37,19 +33,16 @@ type Transport struct {
 	Config
 
 	auth       *authenticator
-	secrets    Secrets
 	plainHTTP2 bool // see mayPlainHTTP2
 }
 
 // New returns a Transport.
 func New(c Config) *Transport {
-	t := &Transport{Config: c, auth: newAuthenticator(c.Credentials, c.AttemptTimeout), plainHTTP2: mayPlainHTTP2(c.Next)}
-	t.secrets = Secrets{c.Base, t.auth}
-	return t
+	return &Transport{Config: c, auth: newAuthenticator(c.Credentials, c.AttemptTimeout), plainHTTP2: mayPlainHTTP2(c.Next)}
 }
 
 // Secrets returns the filter that removes this client's secrets from texts.
-func (t *Transport) Secrets() *Secrets { return &t.secrets }
+func (t *Transport) Secrets() *Secrets { return &t.auth.secrets }
 
 // NewRoundTripper returns the default for Config.Next. Unlike net/http's default, it keeps enough idle connections for
 // many goroutines that use one host, closes them before a server's idle timeout can hit a request, and pings silent
@@ -85,7 +78,7 @@ func (t *Transport) LogIn(ctx context.Context) error {
 // log logs an attempt at level Debug, for a stream when it is closed. waited is how long the attempt waited for a
 // permit.
 func (c *call) log(started time.Time, waited time.Duration) {
-	if !c.t.logs(c.ctx, slog.LevelDebug) {
+	if !c.t.Logger.Enabled(c.ctx, slog.LevelDebug) {
 		return
 	}
 	write := func(bytes int64) {
@@ -96,32 +89,27 @@ func (c *call) log(started time.Time, waited time.Duration) {
 	if s := c.last.stream; s != nil {
 		s.closed = write
 	} else {
-		write(c.last.size)
+		write(max(c.last.size, int64(len(c.last.body))))
 	}
 }
 
 // warn logs a message about an attempt at level Warn.
 func (c *call) warn(message string, err error, attrs ...slog.Attr) {
-	if c.t.logs(c.ctx, slog.LevelWarn) {
-		c.t.write(c.ctx, slog.LevelWarn, message, &c.Request, err, append([]slog.Attr{slog.Int("attempt", c.attempts)}, attrs...)...)
-	}
+	c.t.write(c.ctx, slog.LevelWarn, message, &c.Request, err, append([]slog.Attr{slog.Int("attempt", c.attempts)}, attrs...)...)
 }
 
 // Warn logs a warning about a request at level Warn, before its first attempt.
 func (t *Transport) Warn(ctx context.Context, r Request, message, warning string) {
-	if t.logs(ctx, slog.LevelWarn) {
-		t.write(ctx, slog.LevelWarn, message, &r, nil, slog.String("warning", warning))
-	}
-}
-
-func (t *Transport) logs(ctx context.Context, level slog.Level) bool {
-	return t.Logger != nil && t.Logger.Enabled(ctx, level)
+	t.write(ctx, slog.LevelWarn, message, &r, nil, slog.String("warning", warning))
 }
 
 func (t *Transport) write(ctx context.Context, level slog.Level, message string, r *Request, err error, attrs ...slog.Attr) {
-	attrs = append([]slog.Attr{slog.String("method", r.Method), slog.String("path", t.secrets.Text(t.Base.Path(r.Path)))}, attrs...)
+	if t.Logger == nil || !t.Logger.Enabled(ctx, level) {
+		return
+	}
+	attrs = append([]slog.Attr{slog.String("method", r.Method), slog.String("path", t.auth.secrets.Text(t.Base.Path(r.Path)))}, attrs...)
 	if err != nil {
-		attrs = append(attrs, slog.String("error", redact.Line(t.secrets.Text(err.Error()))))
+		attrs = append(attrs, slog.String("error", redact.Line(t.auth.secrets.Text(err.Error()))))
 	}
 	t.Logger.LogAttrs(ctx, level, message, attrs...)
 }
