@@ -67,8 +67,8 @@ type Plan struct {
 	PeakSize int `json:"peak_size"`
 	// Requests is how many requests Apply sends to change the list, without those that read it.
 	Requests int `json:"requests"`
-	// UncoveredDuringApply is the largest number of entries that Apply removes before it adds those that cover their
-	// addresses, because the list has no room for both.
+	// UncoveredDuringApply is the largest number of entries that Apply removes before it adds those that may cover their
+	// addresses, because the list has no room for both. 100 are removed at a time, in the order of their addresses.
 	UncoveredDuringApply int            `json:"uncovered_during_apply"`
 	MaxRemove            RemovalLimit   `json:"max_remove"`      // guard of the options with its default filled in; Apply checks it again
 	MaxAdd               int            `json:"max_add"`         // likewise

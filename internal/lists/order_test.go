@@ -42,82 +42,58 @@ func TestOrderRules(t *testing.T) {
 		uncovered     int
 	}{
 		{
-			"with room: all additions, then all removals", "192.0.2.1 192.0.2.2", "203.0.113.1 203.0.113.2",
+			"with room: all additions, then all removals", "192.0.2.2 192.0.2.1", "203.0.113.2 203.0.113.1",
 			lists.Limits{List: 4, Call: 1},
-			[]string{"+203.0.113.1 +203.0.113.2 -192.0.2.1 -192.0.2.2"},
+			[]string{"+203.0.113.2 +203.0.113.1 -192.0.2.2 -192.0.2.1"},
 			0,
 		},
 		{"nothing to change: no step", "192.0.2.1", "192.0.2.1", lists.Limits{List: 1, Call: 1}, nil, 0},
 		{
-			"a removal that uncovers nothing makes room", "192.0.2.0/25 192.0.2.128/25 203.0.113.9", "192.0.2.0/24",
+			"a removal that no addition covers makes room", "192.0.2.0/25 192.0.2.128/25 203.0.113.9", "192.0.2.0/24",
 			lists.Limits{List: 3, Call: 1},
 			[]string{"-203.0.113.9", "+192.0.2.0/24 -192.0.2.0/25 -192.0.2.128/25"},
 			0,
 		},
 		{
-			"an entry that stays covers a removal", "192.0.2.0/24 192.0.2.1", "192.0.2.0/24 192.0.2.0/31",
-			lists.Limits{List: 2, Call: 1},
-			[]string{"-192.0.2.1", "+192.0.2.0/31"},
-			0,
-		},
-		{
-			"a removed range covers a removal", "192.0.2.0/24 192.0.2.1", "192.0.2.0/23",
-			lists.Limits{List: 2, Call: 1},
-			[]string{"-192.0.2.1", "+192.0.2.0/23 -192.0.2.0/24"},
-			0,
-		},
-		{
-			"an addition that covers nothing comes last", "192.0.2.0/25 192.0.2.128/25", "203.0.113.1 192.0.2.0/24",
-			lists.Limits{List: 2, Call: 1},
-			[]string{"-192.0.2.0/25", "+192.0.2.0/24 -192.0.2.128/25", "+203.0.113.1"},
-			1,
-		},
-		{
-			"an addition within another one comes last", "192.0.2.0/25 198.51.100.9", "192.0.2.0/26 192.0.2.0/24",
-			lists.Limits{List: 2, Call: 1},
-			[]string{"-198.51.100.9", "+192.0.2.0/24 -192.0.2.0/25", "+192.0.2.0/26"},
-			0,
-		},
-		{
-			"groups that free most room come first", "192.0.2.0/24 198.51.100.0 198.51.100.1", "192.0.2.0/25 192.0.2.128/25 198.51.100.0/31",
-			lists.Limits{List: 4, Call: 9},
-			[]string{"+198.51.100.0/31 -198.51.100.0 -198.51.100.1", "+192.0.2.0/25 +192.0.2.128/25 -192.0.2.0/24"},
-			0,
-		},
-		{
-			"without room a gap opens, at the narrowest entry", "192.0.2.0/25 192.0.2.128/26 192.0.2.192/26", "192.0.2.0/24",
+			"an addition that covers no removal comes last", "192.0.2.0/25 192.0.2.128/25 198.51.100.9", "198.51.100.1 192.0.2.0/24",
 			lists.Limits{List: 3, Call: 1},
-			[]string{"-192.0.2.128/26", "+192.0.2.0/24 -192.0.2.192/26 -192.0.2.0/25"},
+			[]string{"-198.51.100.9", "+192.0.2.0/24 -192.0.2.0/25", "+198.51.100.1 -192.0.2.128/25"},
+			0,
+		},
+		{
+			"without room a gap opens", "192.0.2.0/25 192.0.2.128/25", "192.0.2.0/24",
+			lists.Limits{List: 2, Call: 1},
+			[]string{"-192.0.2.0/25", "+192.0.2.0/24 -192.0.2.128/25"},
 			1,
 		},
 		{
-			"as many additions as fit come before the gap", "192.0.2.0/24", "192.0.2.0/25 192.0.2.128/26 192.0.2.192/26",
+			"as many additions as fit come before the gap", "192.0.2.0/24", "192.0.2.192/26 192.0.2.0/25 192.0.2.128/26",
 			lists.Limits{List: 3, Call: 9},
-			[]string{"+192.0.2.0/25 +192.0.2.128/26", "-192.0.2.0/24", "+192.0.2.192/26"},
+			[]string{"+192.0.2.0/25 +192.0.2.128/26 -192.0.2.0/24", "+192.0.2.192/26"},
 			1,
 		},
 		{
-			"gaps open together, because each would take a request", "192.0.2.0 192.0.2.2", "192.0.2.0/31 192.0.2.2/31",
-			lists.Limits{List: 2, Call: 2},
-			[]string{"-192.0.2.0 -192.0.2.2", "+192.0.2.0/31 +192.0.2.2/31"},
+			"both sides in the order of their addresses", "192.0.2.4 192.0.2.0 192.0.2.2", "192.0.2.2/31 192.0.2.4/31 192.0.2.0/31",
+			lists.Limits{List: 4, Call: 1},
+			[]string{"+192.0.2.0/31 -192.0.2.0", "+192.0.2.2/31 -192.0.2.2", "+192.0.2.4/31 -192.0.2.4"},
 			2,
 		},
 		{
-			"one place in a full list needs no gap", "192.0.2.0 192.0.2.2", "192.0.2.0/31 192.0.2.2/31",
+			"spare removals only for one call at a time", "192.0.2.1 192.0.2.2 192.0.2.3", "203.0.113.1 203.0.113.2 203.0.113.3",
 			lists.Limits{List: 3, Call: 2},
-			[]string{"+192.0.2.0/31 -192.0.2.0", "+192.0.2.2/31 -192.0.2.2"},
+			[]string{"-192.0.2.1 -192.0.2.2", "+203.0.113.1 +203.0.113.2 -192.0.2.3", "+203.0.113.3"},
 			0,
 		},
 		{
-			"room is made only for one call at a time", "192.0.2.1 192.0.2.2 192.0.2.3", "203.0.113.1 203.0.113.2 203.0.113.3",
-			lists.Limits{List: 3, Call: 2},
-			[]string{"-192.0.2.1 -192.0.2.2", "+203.0.113.1 +203.0.113.2", "-192.0.2.3", "+203.0.113.3"},
-			0,
-		},
-		{
-			"no more spare removals than the next call needs", "192.0.2.2 203.0.113.1 203.0.113.2 203.0.113.3", "192.0.2.2/31 198.51.100.1",
+			"no more removals than the additions need", "192.0.2.2 203.0.113.1 203.0.113.2 203.0.113.3", "192.0.2.2/31 198.51.100.1",
 			lists.Limits{List: 5, Call: 9},
-			[]string{"-203.0.113.1", "+192.0.2.2/31 +198.51.100.1 -192.0.2.2", "-203.0.113.2 -203.0.113.3"},
+			[]string{"+192.0.2.2/31 -203.0.113.1", "+198.51.100.1 -203.0.113.2 -203.0.113.3 -192.0.2.2"},
+			0,
+		},
+		{
+			"a list with more entries than it may have", "192.0.2.1 192.0.2.2 192.0.2.3", "203.0.113.1",
+			lists.Limits{List: 2, Call: 9},
+			[]string{"-192.0.2.1 -192.0.2.2", "+203.0.113.1 -192.0.2.3"},
 			0,
 		},
 		{"countries cover nothing", "DE FR", "DE GB", lists.Limits{List: 2, Call: 1}, []string{"-FR", "+GB"}, 0},
@@ -156,7 +132,7 @@ func TestManyGaps(t *testing.T) {
 	for _, step := range o.Steps {
 		counts = append(counts, [2]int{len(step.Add), len(step.Remove)})
 	}
-	assert.Equal(t, [][2]int{{0, 100}, {100, 0}, {0, 28}, {28, 0}}, counts)
+	assert.Equal(t, [][2]int{{0, 100}, {100, 28}, {28, 0}}, counts)
 	assert.Equal(t, 128, o.Uncovered)
 }
 
@@ -213,12 +189,11 @@ func smallLists(r *rand.Rand, most int) (held, desired []string) {
 }
 
 // With small lists, the numbers of an order are those of a simulation. A gap is a removal of an entry that uncovers an
-// address that was covered before and will be covered afterwards. An order may announce more gaps than happen, and may
-// have some that another order avoids: a search through all orders counts these lists.
+// address that was covered before and will be covered afterwards. An order may announce more gaps than happen.
 func TestOrdersOfSmallLists(t *testing.T) {
 	t.Parallel()
 	limits := lists.Limits{List: 8, Call: 3}
-	full, withGaps, avoidable := 0, 0, 0
+	full, withGaps := 0, 0
 	for seed := range uint64(2_000) {
 		held, desired := smallLists(rand.New(rand.NewPCG(seed, 1)), limits.List)
 		c := changes(t, held, desired)
@@ -257,47 +232,8 @@ func TestOrdersOfSmallLists(t *testing.T) {
 		}
 		if gaps > 0 {
 			withGaps++
-			if withoutGap(kept, removed, c.Add, limits.List) {
-				avoidable++
-			}
 		}
 	}
-	t.Logf("%d lists without room, %d with gaps, %d of them avoidable", full, withGaps, avoidable)
+	t.Logf("%d lists without room, %d with gaps", full, withGaps)
 	assert.Greater(t, full, 800)
-	assert.LessOrEqual(t, avoidable, 6)
-}
-
-// withoutGap searches for an order of the changes without any gap. A state is a set of the changes that are done.
-func withoutGap(kept, removed, added []lists.Entry, most int) bool {
-	all := slices.Concat(removed, added)
-	counts := spaceOf(slices.Concat(kept, removed)) & spaceOf(slices.Concat(kept, added))
-	covers := make([]space, len(all))
-	for i, e := range all {
-		covers[i] = spaceOf([]lists.Entry{e})
-	}
-	always, goal := spaceOf(kept), 1<<len(all)-1
-	seen, todo := make([]bool, goal+1), []int{0}
-	for len(todo) > 0 {
-		state := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		covered, size := always, len(kept)
-		for i := range all {
-			if (state>>i&1 == 1) != (i < len(removed)) { // removed and not yet done, or added and done
-				covered, size = covered|covers[i], size+1
-			}
-		}
-		if seen[state] || size > most || counts&^covered != 0 {
-			continue
-		}
-		if state == goal {
-			return true
-		}
-		seen[state] = true
-		for i := range all {
-			if state>>i&1 == 0 {
-				todo = append(todo, state|1<<i)
-			}
-		}
-	}
-	return false
 }
