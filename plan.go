@@ -203,6 +203,9 @@ func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []str
 		plan.Remove[n] = current[i]
 	}
 	plan.order(changes, s.limits)
+	if err := ctx.Err(); err != nil { // Protect may take long
+		return nil, planEnded(err)
+	}
 	places := sync.OnceValue(wanted.Places) // only an error needs them
 	err = s.guard(plan, changes.Add, func(i int) string {
 		if at, ok := places()[changes.Add[i].Meaning]; ok {
@@ -216,11 +219,14 @@ func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []str
 	return plan, nil
 }
 
+// planEnded returns the error of a Plan whose context has ended.
+func planEnded(err error) error { return &changeError{fmt.Errorf("plan: %w", err), OutcomeNotApplied} }
+
 // readDesired reads the entries before the list is read, and refuses entries that no list can hold.
 func readDesired(ctx context.Context, texts []string, merge bool, most int) (*lists.Desired, error) {
 	d, err := lists.NewDesired(ctx, texts, most)
 	if err != nil {
-		return nil, &changeError{fmt.Errorf("plan: %w", err), OutcomeNotApplied}
+		return nil, planEnded(err)
 	}
 	var bad problems
 	if err := bad.entries("desired", len(texts), d.Impossible(most)); err != nil {
@@ -272,8 +278,12 @@ func (p *Plan) check(add []lists.Entry, place func(i int) string) error {
 		bad.add("MaxRemove", "%s", reason)
 	}
 	guards := lists.Additions{Most: p.MaxAdd, WidestIPv4: p.WidestIPv4, WidestIPv6: p.WidestIPv6, Never: p.Never}
-	for option, reason := range guards.Refused(add, place) {
+	at := 0
+	for option, reason := range guards.Refused(add, func(i int) string { at = i; return place(i) }) {
 		bad.add(option, "%s", reason)
+		if bad.full(len(add) - at - 1) {
+			break
+		}
 	}
 	return bad.err()
 }

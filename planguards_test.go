@@ -1,6 +1,7 @@
 package webdelivery_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -162,6 +163,37 @@ func TestProtectedEntriesStay(t *testing.T) {
 		_, err = f.client.NetworkLists.Apply(f.Context(), &read, webdelivery.ApplyOptions{})
 		require.NoError(f, err)
 		assert.Equal(f, []string{"192.0.2.2", "192.0.2.3", "198.51.100.0/25", "198.51.100.0/24"}, f.srv.Entries(listID))
+	})
+}
+
+// Of many entries that a guard refuses, the error names the first 100, and says how many it did not check.
+func TestManyEntriesThatAGuardRefuses(t *testing.T) {
+	t.Parallel()
+	withList(t, setup{}, nil, func(f *fixture) {
+		options := webdelivery.PlanOptions{Never: []netip.Prefix{netip.MustParsePrefix("198.18.0.0/15")}}
+		_, err := f.client.NetworkLists.Plan(f.Context(), listID, addresses(150), options)
+		require.ErrorContains(f, err, "198.18.0.99 (desired[99])")
+		require.NotContains(f, err.Error(), "desired[100]")
+		require.ErrorContains(f, err, "the 50 values after these were not checked")
+	})
+}
+
+// If the context ends while Plan compares, Plan returns its error.
+func TestPlanEndsWithTheContext(t *testing.T) {
+	t.Parallel()
+	withList(t, setup{}, addresses(2), func(f *fixture) {
+		ctx, cancel := context.WithCancel(f.Context())
+		defer cancel()
+		plan, err := f.client.NetworkLists.Plan(ctx, listID, addresses(1), webdelivery.PlanOptions{
+			MaxRemove: webdelivery.RemoveAll,
+			Protect: func(webdelivery.NetworkListEntry) bool {
+				cancel()
+				return false
+			},
+		})
+		require.ErrorIs(f, err, context.Canceled)
+		assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
+		assert.Nil(f, plan)
 	})
 }
 

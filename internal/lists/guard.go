@@ -83,7 +83,13 @@ func inIPv6(p netip.Prefix) netip.Prefix {
 func (a Additions) Refused(added []Entry, place func(i int) string) iter.Seq2[string, string] {
 	return func(yield func(option, reason string) bool) {
 		name := func(i int) string { return fmt.Sprintf("%s (%s)", redact.Line(added[i].Text), place(i)) }
-		n := len(added)
+		n, never := len(added), rangesOf(func(yield func(netip.Prefix) bool) {
+			for _, p := range a.Never {
+				if !yield(inIPv6(p)) {
+					return
+				}
+			}
+		})
 		ok := n <= a.Most || yield("MaxAdd", fmt.Sprintf(
 			"%d entries would be added, for example %s, but at most %d are allowed; set MaxAdd to %d to allow it", n, name(0), a.Most, n))
 		for i := 0; i < n && ok; i++ {
@@ -98,7 +104,8 @@ func (a Additions) Refused(added []Entry, place func(i int) string) iter.Seq2[st
 			if ok && v4 && bits < a.WidestIPv4 {
 				ok = yield("WidestIPv4", name(i)+tooWide(but, "IPv4", a.WidestIPv4, bits))
 			}
-			if at := slices.IndexFunc(a.Never, func(n netip.Prefix) bool { return Overlap(p, n) }); ok && at >= 0 {
+			if ok && never.overlap(inIPv6(p)) {
+				at := slices.IndexFunc(a.Never, func(n netip.Prefix) bool { return Overlap(p, n) })
 				ok = yield("Never", fmt.Sprintf("%s would be added, but it overlaps %s; remove that from Never to allow it", name(i), a.Never[at]))
 			}
 		}
