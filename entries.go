@@ -15,17 +15,23 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
-// parseEntries reads entries for a list of this type. If listType is "", the first readable entry decides. One error
-// lists everything that is wrong with its place, up to maxProblems.
+// parseEntries reads entries for a list of this type, or of one type if listType is "". One error lists everything that is
+// wrong with its place, up to maxProblems, but only one entry of another type than the first one.
 func parseEntries(field, listType string, texts []string) ([]lists.Entry, error) {
 	entries := make([]lists.Entry, 0, len(texts))
 	var bad problems
 	err := bad.entries(field, len(texts), func(yield func(int, error) bool) {
+		mixed := false
 		for i, text := range texts {
 			e, err := lists.ParseFor(listType, text)
 			if err == nil {
-				listType, entries = e.Type(), append(entries, e)
-			} else if !yield(i, err) {
+				entries = append(entries, e)
+				if mixed || e.Type() == entries[0].Type() {
+					continue
+				}
+				mixed, err = true, lists.Mixed(entries[0], e)
+			}
+			if !yield(i, err) {
 				return
 			}
 		}

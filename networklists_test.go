@@ -217,19 +217,19 @@ func TestRepliesToAddedEntries(t *testing.T) {
 	}
 }
 
-// One error names each entry that is invalid or of another kind than the first, with its index and text. Nothing is
-// sent.
+// One error names each entry that is invalid, with its index and text, and of two kinds one entry each. Nothing is sent.
 func TestEntriesAreRefused(t *testing.T) {
 	t.Parallel()
 	withList(t, setup{}, nil, func(f *fixture) {
-		entries := []string{"192.0.2.1", "198.51.100.0/33", "de", "", "2001:db8::/32", "XX"}
+		entries := []string{"192.0.2.1", "198.51.100.0/33", "de", "", "2001:db8::/32", "XX", "fr"}
 		_, err := f.client.NetworkLists.AddEntries(f.Context(), listID, entries)
 		require.ErrorIs(f, err, webdelivery.ErrInvalid)
-		for _, says := range []string{`entries[1]: "198.51.100.0/33"`, `entries[2]: "de"`, `entries[3]: ""`, `entries[5]: "XX"`} {
+		for _, says := range []string{`entries[1]: "198.51.100.0/33"`, `entries[2]: "DE" is a country and "192.0.2.1" is an IP address or a CIDR range`, `entries[3]: ""`, `entries[5]: "XX"`} {
 			assert.ErrorContains(f, err, says)
 		}
 		assert.NotContains(f, err.Error(), "entries[0]")
 		assert.NotContains(f, err.Error(), "entries[4]")
+		assert.NotContains(f, err.Error(), "entries[6]")
 		assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 
 		_, err = f.client.NetworkLists.AddEntries(f.Context(), listID, addresses(50_001))
@@ -371,6 +371,25 @@ func TestRemoveEntries(t *testing.T) {
 	})
 }
 
+// Find names the entries that it cannot compare with an address.
+func TestFindNamesWhatItCannotRead(t *testing.T) {
+	t.Parallel()
+	odd := []string{"192.0.2.1-192.0.2.9", "198.51.100.007", "DE"}
+	withList(t, setup{}, append([]string{"192.0.2.7"}, odd...), func(f *fixture) {
+		f.srv.AddNetworkList(testserver.NetworkListSpec{Name: "countries", Type: "GEO", Entries: []string{"XK"}})
+		found, err := f.client.NetworkLists.Find(f.Context(), netip.MustParseAddr("192.0.2.7"))
+		require.NoError(f, err)
+		require.Len(f, found.Matches, 1)
+		assert.Equal(f, "192.0.2.7", found.Matches[0].Entry.Entry)
+		var texts []string
+		for _, unread := range found.Unreadable {
+			assert.Equal(f, listID, unread.List.ID)
+			texts = append(texts, unread.Entry.Entry)
+		}
+		assert.Equal(f, odd, texts)
+	})
+}
+
 // Find names the entries that cover an address, in all IP lists.
 func TestFind(t *testing.T) {
 	t.Parallel()
@@ -386,7 +405,8 @@ func TestFind(t *testing.T) {
 			found, err := f.client.NetworkLists.Find(f.Context(), netip.MustParseAddr(address))
 			require.NoError(f, err)
 			var names []string
-			for _, match := range found {
+			assert.Nil(f, found.Unreadable)
+			for _, match := range found.Matches {
 				names = append(names, match.List.Name+" "+match.Entry.Entry)
 			}
 			assert.Equal(f, want, names, address)

@@ -13,16 +13,16 @@ type Desired struct {
 	*Set // readable entries first; the others can only be kept, not added
 
 	texts    []string // as the caller wrote them
-	likely   string   // type of the first readable entry, or IP
 	readable int      // number of readable entries
-	mixed    bool     // the readable entries are of both types
+	mixed    error    // the readable entries are of both types
+	mixedAt  int      // index of the first text of another type than those before it
 }
 
 // NewDesired parses the texts. Of several entries with the same meaning it keeps the first. most is the maximum number
 // of entries in a list. If no list can contain all the texts, NewDesired stops, and [Desired.Impossible] reports the
 // problems. The only error is that of the context.
 func NewDesired(ctx context.Context, texts []string, most int) (*Desired, error) {
-	d := &Desired{Set: NewSet(min(len(texts), most)), texts: texts, likely: IP}
+	d := &Desired{Set: NewSet(min(len(texts), most)), texts: texts}
 	strange := NewSet(0)
 	for i, text := range texts {
 		if i%1024 == 1023 && ctx.Err() != nil { // millions of texts take seconds
@@ -30,12 +30,13 @@ func NewDesired(ctx context.Context, texts []string, most int) (*Desired, error)
 		}
 		if e, err := Parse(text); err == nil {
 			d.Add(e)
-			d.likely = d.Entries[0].Type()
-			d.mixed = e.Type() != d.likely
+			if first := d.Entries[0]; e.Type() != first.Type() {
+				d.mixed, d.mixedAt = Mixed(first, e), i
+			}
 		} else {
 			strange.Add(opaque(text))
 		}
-		if d.mixed || len(strange.Entries) > most {
+		if d.mixed != nil || len(strange.Entries) > most {
 			break
 		}
 	}
@@ -70,20 +71,23 @@ func (d *Desired) Aggregate() {
 	}
 }
 
-// Impossible yields the index and problem of each offending text if no list can contain all the texts, because readable
-// ones are of both types or more than most are unreadable.
+// Impossible yields the index and problem of each offending text if no list can contain all the texts, because more than
+// most are unreadable, or of one text if readable ones are of both types.
 func (d *Desired) Impossible(most int) iter.Seq2[int, error] {
-	tooStrange := len(d.Entries)-d.readable > most
-	if !d.mixed && !tooStrange {
+	switch {
+	case d.mixed != nil:
+		return func(yield func(int, error) bool) { yield(d.mixedAt, d.mixed) }
+	case len(d.Entries)-d.readable > most:
+		return problems(d.texts, "", func(Meaning) bool { return false })
+	default:
 		return problems(nil, "", nil)
 	}
-	return problems(d.texts, d.likely, func(Meaning) bool { return !tooStrange })
 }
 
 // Unfit yields the index and problem of each text that does not fit a list of this type with these entries: texts of
 // the other type, and unreadable ones that are not in the list.
 func (d *Desired) Unfit(listType string, held []Entry) iter.Seq2[int, error] {
-	if d.readable == len(d.Entries) && d.likely == listType {
+	if d.readable == len(d.Entries) && (d.readable == 0 || d.Entries[0].Type() == listType) {
 		return problems(nil, "", nil) // usually, so that the texts need not be parsed again
 	}
 	return problems(d.texts, listType, SetOf(held).Has)

@@ -75,6 +75,15 @@ func ParseFor(listType, text string) (Entry, error) {
 	return e, err
 }
 
+// Mixed returns the error for two entries that no list can hold together. Which of them is wrong is unknown: ID is
+// Indonesia, or the header of a table of addresses.
+func Mixed(a, b Entry) error {
+	if a.Type() == IP {
+		a, b = b, a
+	}
+	return fmt.Errorf("%q is a country and %q is an IP address or a CIDR range, but a list holds only one of the two kinds", a.Text, b.Text)
+}
+
 // Read returns the meaning of any text that a list may contain. For a text that [Parse] does not accept, such as XK for
 // Kosovo or an unusual spelling of an address, that is the text itself, with a two-letter code in upper case.
 func Read(text string) Meaning {
