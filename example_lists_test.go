@@ -118,7 +118,7 @@ func ExampleNetworkListsService_Find() {
 		fmt.Println(err)
 		return
 	}
-	for _, match := range found {
+	for _, match := range found.Matches {
 		fmt.Println(match.List.Name, match.Entry.Entry, "by", match.Entry.AddedBy)
 	}
 	// Output: blocklist 198.51.100.0/24 by operator

@@ -157,6 +157,15 @@ func (s *NetworkListsService) All(ctx context.Context, options NetworkListOption
 	return eachItem[NetworkList](ctx, s.conn, options.call(), options.MaxPages, 0)
 }
 
+// allInLargePages returns what All returns. The options have no Count.
+func (s *NetworkListsService) allInLargePages(ctx context.Context, options NetworkListOptions) iter.Seq2[NetworkList, error] {
+	pagesOf := func(count int) call {
+		options.Count = count
+		return options.call()
+	}
+	return largePages[NetworkList](ctx, s.conn, pagesOf, 0)
+}
+
 func (o NetworkListOptions) call() call {
 	var p problems
 	if o.Type != "" && o.Type != ListTypeIP && o.Type != ListTypeGEO {
@@ -188,7 +197,7 @@ func (s *NetworkListsService) get(ctx context.Context, id, query string) (*Netwo
 
 // GetByName returns the list of any type with exactly this name, byte for byte, with its entries. It ignores deprecated
 // lists, so a list may have the name of a deprecated one that it replaces. GetByName reads all pages of the collection,
-// 1,000 lists per page, and then the list with [NetworkListsService.Get].
+// 1,000 lists per page if the service allows it, and then the list with [NetworkListsService.Get].
 //
 // If no list has the name, or if the list was removed or renamed in between, the error matches [ErrNotFound]. If
 // several lists have it, the error gives the first five of their ids: call Get with one of them. If the name is empty,
@@ -198,7 +207,7 @@ func (s *NetworkListsService) GetByName(ctx context.Context, name string) (*Netw
 		return nil, invalid("name", "is empty")
 	}
 	var ids []string
-	for list, err := range s.All(ctx, NetworkListOptions{Count: pageOfEntries}) {
+	for list, err := range s.allInLargePages(ctx, NetworkListOptions{}) {
 		if err != nil {
 			return nil, err
 		}
@@ -259,27 +268,34 @@ func (s *NetworkListsService) GetEntry(ctx context.Context, id, entryID string) 
 	return fetch[NetworkListEntryInfo](ctx, s.conn, objectCall(entryPath, "", id, entryID))
 }
 
-// NetworkListMatch is an entry that covers an address, and its list.
+// NetworkListMatch is an entry that [NetworkListsService.Find] returns, and its list.
 type NetworkListMatch struct {
 	List  NetworkList      `json:"list"`  // without its entries
-	Entry NetworkListEntry `json:"entry"` // the address itself, or a range around it
+	Entry NetworkListEntry `json:"entry"` // of this list
+}
+
+// FindResult is the result of [NetworkListsService.Find].
+type FindResult struct {
+	Matches []NetworkListMatch `json:"matches"` // entries that cover the address; empty if none does
+	// Unreadable are entries that are neither an address nor a range, such as 192.0.2.1-192.0.2.9. The SDK cannot tell
+	// whether the service takes one of them to cover the address. Usually nil.
+	Unreadable []NetworkListMatch `json:"unreadable,omitempty"`
 }
 
 // Find returns the entries of all IP lists that cover an address: the address itself, and the ranges that contain it,
 // in the order of the service. They show why an address is blocked, who added it, and when. An IPv4 address in IPv6
 // form counts as the IPv4 address, a range such as ::/0 covers IPv4, too, and a zone is ignored. Deprecated lists are
-// searched as well. If nothing covers the address, the result is empty.
+// searched as well. Entries of these lists that Find cannot compare with an address are in Unreadable.
 //
-// Find reads all IP lists, 1,000 entries per request. If it notices that a list changes meanwhile, it returns an
+// Find reads all IP lists, 1,000 entries per request if the service allows it. If it notices that a list changes meanwhile, it returns an
 // [*IncompleteError]: call it again. It may miss an entry if another one is removed and a third added between two pages.
 // If the address is the zero Addr, it returns a [*ValidationError].
-func (s *NetworkListsService) Find(ctx context.Context, addr netip.Addr) ([]NetworkListMatch, error) {
+func (s *NetworkListsService) Find(ctx context.Context, addr netip.Addr) (*FindResult, error) {
 	if !addr.IsValid() {
 		return nil, invalid("addr", "is the zero netip.Addr; parse one with netip.ParseAddr")
 	}
-	found := []NetworkListMatch{} // not nil, so that its JSON is an array
-	options := NetworkListOptions{Type: ListTypeIP, Deprecated: true, Count: pageOfEntries}
-	all, err := Collect(s.All(ctx, options))
+	found := &FindResult{Matches: []NetworkListMatch{}} // not nil, so that its JSON is an array
+	all, err := Collect(s.allInLargePages(ctx, NetworkListOptions{Type: ListTypeIP, Deprecated: true}))
 	if err != nil {
 		return nil, err
 	}
@@ -295,8 +311,11 @@ func (s *NetworkListsService) Find(ctx context.Context, addr netip.Addr) ([]Netw
 			return nil, err
 		}
 		for i, e := range held {
-			if lists.Overlap(e.Prefix, netip.PrefixFrom(addr, addr.BitLen())) {
-				found = append(found, NetworkListMatch{list, entries[i]})
+			switch {
+			case !e.Prefix.IsValid():
+				found.Unreadable = append(found.Unreadable, NetworkListMatch{list, entries[i]})
+			case lists.Overlap(e.Prefix, netip.PrefixFrom(addr, addr.BitLen())):
+				found.Matches = append(found.Matches, NetworkListMatch{list, entries[i]})
 			}
 		}
 	}

@@ -347,6 +347,8 @@ func (o operationOf) moments() []moment {
 var unmet = []struct{ fault, variant, operation, why string }{
 	{"A success status with *", "*", "Do [DPp]*", "Do hands out a json.RawMessage as it is, and reads no body into nil"},
 	{"A redirect, *", "303", "Do purge", "it is a success, and Do does not read the transaction"},
+	{"400", "400", "NetworkLists.GetByName", "it reads on without a count"},
+	{"400", "400", "NetworkLists.[FP]*", "Find and Plan, too"},
 	{"The body arrives at one byte per second", "*", "Stats.*.Metrics", "the body is so short that it comes in time"},
 }
 

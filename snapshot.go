@@ -2,7 +2,10 @@ package webdelivery
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"iter"
+	"net/http"
 
 	"github.com/webdelivery/webdelivery-go/internal/address"
 	"github.com/webdelivery/webdelivery-go/internal/lists"
@@ -23,15 +26,42 @@ const (
 	pageOfEntries   = 1_000 // entries per page when the SDK reads all
 )
 
-// snapshot reads all entries of a list, 1,000 per page, and prefetches 4 pages.
+// largePages returns the items of all pages, 1,000 per page. The document names no largest count (open point 49), so a
+// service may refuse that one with 400. Then the pages have the size that the service chooses.
+func largePages[T any, P resourceOf[T]](ctx context.Context, f *conn, pagesOf func(count int) call, ahead int) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var refused error
+		for _, count := range []int{pageOfEntries, 0} {
+			first := true
+			for item, err := range eachItem[T, P](ctx, f, pagesOf(count), 0, ahead) {
+				if e, ok := errors.AsType[*Error](err); first && count > 0 && ok && e.StatusCode == http.StatusBadRequest {
+					refused = err
+					break
+				}
+				if first && err != nil && refused != nil {
+					err = refused // what it says of the large page may also explain this
+				}
+				first = false
+				if !yield(item, err) {
+					return
+				}
+			}
+			if refused == nil {
+				return
+			}
+		}
+	}
+}
+
+// snapshot reads all entries of a list in large pages, and prefetches 4 of them.
 //
 // Others may change the list between two pages. An entry that moves to an earlier page is missed, one that moves to a
 // later page appears twice, and a plan made from that would be wrong. So all pages must have the same total, which is
 // the number of their entries, and no id may appear twice. The document does not say that a list holds a text only once
 // (open point 26 assumes it of additions), so a text with two ids is two entries. An id with two texts is not an id.
 func (s *NetworkListsService) snapshot(ctx context.Context, id string) (entries []NetworkListEntry, held []lists.Entry, err error) {
-	cl := EntryOptions{Count: pageOfEntries}.call(id)
-	for e, err := range eachItem[NetworkListEntry](ctx, s.conn, cl, 0, bulkConcurrency) {
+	pagesOf := func(count int) call { return EntryOptions{Count: count}.call(id) }
+	for e, err := range largePages[NetworkListEntry](ctx, s.conn, pagesOf, bulkConcurrency) {
 		if err != nil {
 			return nil, nil, err
 		}
@@ -45,7 +75,7 @@ func (s *NetworkListsService) snapshot(ctx context.Context, id string) (entries 
 			return nil, nil, s.unusable("the entry %q has no id of its own", secrets.Excerpt([]byte(e.Entry), maxShown))
 		case twice:
 			reason := fmt.Sprintf("the list changed while it was read: the entry %s appears twice", redact.Line(secrets.Text(e.Entry)))
-			return nil, nil, &IncompleteError{Path: secrets.Text(s.conn.base.Path(cl.Path)), Page: (i + pageOfEntries - 1) / pageOfEntries, Reason: reason}
+			return nil, nil, &IncompleteError{Path: secrets.Text(s.conn.base.Path(pagesOf(0).Path)), Page: (i + pageOfEntries - 1) / pageOfEntries, Reason: reason}
 		}
 		seen[e.ID] = i
 	}

@@ -3,8 +3,11 @@ package webdelivery_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
+	"net/netip"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -117,6 +120,67 @@ func TestAPlanOfAListThatChangesMeanwhile(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A service may refuse pages of 1,000 with 400. Then whatever reads a whole list reads pages of the service's own size. If
+// these fail as well, the first error is returned.
+func TestPagesThatAreTooLarge(t *testing.T) {
+	t.Parallel()
+	withList(t, setup{}, addresses(150), func(f *fixture) {
+		for range 15 {
+			f.srv.AddNetworkList(testserver.NetworkListSpec{Name: "other"})
+		}
+		status := 0 // of pages without a count; 0: the service answers
+		client := f.newClient(f.srv.URL(), setup{options: []webdelivery.Option{webdelivery.WithHTTPClient(&http.Client{
+			Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+				refused := 0
+				switch query := r.URL.Query(); {
+				case query.Get("count") == "1000":
+					refused = http.StatusBadRequest
+				case strings.HasSuffix(r.URL.Path, "s") && r.Method == http.MethodGet: // a collection
+					refused = status
+				}
+				if refused == 0 {
+					return f.http.Transport.RoundTrip(r)
+				}
+				body := io.NopCloser(strings.NewReader(`{"description":"of count ` + r.URL.Query().Get("count") + `"}`))
+				return &http.Response{StatusCode: refused, Body: body, Header: http.Header{}, Request: r}, nil
+			}),
+		})}}).NetworkLists
+		last := "198.18.0.149"
+		uses := map[string]func() error{
+			"GetByName": func() error {
+				_, err := client.GetByName(f.Context(), "blocklist")
+				return err
+			},
+			"Find": func() error {
+				found, err := client.Find(f.Context(), netip.MustParseAddr(last))
+				assert.True(f, err != nil || len(found.Matches) == 1)
+				return err
+			},
+			"RemoveEntries and Plan": func() error {
+				_, err := client.RemoveEntries(f.Context(), listID, []string{last})
+				if err != nil {
+					return err
+				}
+				plan, err := client.Plan(f.Context(), listID, addresses(150), webdelivery.PlanOptions{})
+				require.NoError(f, err)
+				assert.Equal(f, []string{last}, plan.Add)
+				_, err = client.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+				return err
+			},
+		}
+		for name, use := range uses {
+			status = 0
+			require.NoError(f, use(), name)
+			assert.ElementsMatch(f, addresses(150), f.srv.Entries(listID))
+			for _, status = range []int{http.StatusBadRequest, http.StatusForbidden} {
+				err := use()
+				require.ErrorIs(f, err, webdelivery.ErrBadRequest, name)
+				assert.ErrorContains(f, err, "of count 1000")
+			}
+		}
+	})
 }
 
 // An entry that a list already contains can be kept and desired, also if it violates the service document; as an

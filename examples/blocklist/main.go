@@ -150,12 +150,15 @@ func (j *job) explain(ctx context.Context, lists *webdelivery.NetworkListsServic
 		return err
 	}
 	text := fmt.Sprintf("no list covers %s\n", j.find)
-	if len(found) > 0 {
+	if len(found.Matches) > 0 {
 		text = ""
 	}
-	for _, match := range found {
+	for _, match := range found.Matches {
 		text += fmt.Sprintf("%q (%s): %s, added by %q at %s\n", match.List.Name, match.List.ID,
 			match.Entry.Entry, match.Entry.AddedBy, match.Entry.CreationTimestamp.Format(time.RFC3339))
+	}
+	for _, unread := range found.Unreadable {
+		text += fmt.Sprintf("%q (%s): %q is neither an address nor a range\n", unread.List.Name, unread.List.ID, unread.Entry.Entry)
 	}
 	return j.print(found, text)
 }

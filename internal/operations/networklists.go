@@ -66,9 +66,8 @@ func listReads() []Operation {
 		},
 		{
 			Name: "NetworkLists.Find", Kind: Reads, Method: http.MethodGet, Path: lists, Requests: 1,
-			call: shown(func(ctx context.Context, c *webdelivery.Client, _ *Use) (*[]webdelivery.NetworkListMatch, error) {
-				found, err := c.NetworkLists.Find(ctx, netip.MustParseAddr(oldEntry))
-				return &found, err
+			call: shown(func(ctx context.Context, c *webdelivery.Client, _ *Use) (*webdelivery.FindResult, error) {
+				return c.NetworkLists.Find(ctx, netip.MustParseAddr(oldEntry))
 			}),
 		},
 	}
