@@ -33,10 +33,11 @@ type ApplyResult struct {
 
 // Apply carries out a plan, which it does not modify. It first reads the list, and returns [ErrPlanStale] before any
 // change if the list is not what the plan was made for. At the end it reads the list again, and returns ErrPlanStale if
-// the list is not as planned.
+// the list is not as planned. If the list is already exactly what the plan makes of it, Apply changes nothing, and
+// ignores the tasks of the Apply that changed it, also with Wait.
 //
 // Because a stored plan may have been edited, Apply recomputes its order and counts and checks its guards again. It
-// returns a [*ValidationError] if the plan is nil or no list can match it, and a [*PlanError] if the plan exceeds its
+// returns a [*ValidationError] if the plan is nil, for another service or customer, or no list can match it, and a [*PlanError] if the plan exceeds its
 // own guards or Plan could not have made it for this list. In these cases nothing was changed.
 //
 // Entries are added before the ones that they cover are removed. If the response to an addition neither names a task
@@ -74,7 +75,7 @@ func (s *NetworkListsService) Apply(ctx context.Context, plan *Plan, options App
 		return nil, err
 	}
 	checked := *plan
-	add, err := checked.ready()
+	add, err := s.ready(&checked)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +88,7 @@ func (s *NetworkListsService) Apply(ctx context.Context, plan *Plan, options App
 		return nil, err
 	}
 	order := checked.order(changes, s.limits)
-	if err := s.guard(&checked, add, func(i int) string { return fmt.Sprintf("add[%d]", i) }); err != nil {
+	if err := s.guard(&checked, changes.Add, func(i int) string { return fmt.Sprintf("add[%d]", i) }); err != nil {
 		return nil, err
 	}
 	a := &apply{NetworkListsService: s, id: plan.ListID, changes: changes, options: options, wait: w, began: time.Now()}

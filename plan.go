@@ -1,6 +1,7 @@
 package webdelivery
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/webdelivery/webdelivery-go/internal/address"
 	"github.com/webdelivery/webdelivery-go/internal/lists"
@@ -16,8 +18,8 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
-// ErrPlanStale means that the list is not what the plan was made for, or not as planned after Apply: somebody else
-// changed it, a request of an earlier Apply arrived late, or a change is not in effect yet. The message says which, if
+// ErrPlanStale means that the list is neither what the plan was made for nor what it makes of it, or not as planned after
+// Apply: somebody else changed it, a request of an earlier Apply arrived late, or a change is not in effect yet. The message says which, if
 // that is known. Plan again.
 var ErrPlanStale = errors.New("webdelivery: the list is not as planned")
 
@@ -56,6 +58,12 @@ func (p *Plan) refused(e *ValidationError) error { return &PlanError{e.Field, e.
 type Plan struct {
 	// Version of the stored form: 1. A plan of another version can be neither read nor applied.
 	Version int `json:"version"`
+
+	// MadeAt is when Plan made it, in UTC. Service is the origin of the service, and Customer the customer, whose list it
+	// is for: Apply refuses a plan for others. They are empty in a plan that an earlier SDK stored.
+	MadeAt   time.Time `json:"made_at,omitzero"`
+	Service  string    `json:"service,omitempty"`
+	Customer string    `json:"customer,omitempty"`
 
 	ListID string             `json:"list_id"` // UUID
 	Type   NetworkListType    `json:"type"`    // type of the list
@@ -194,11 +202,12 @@ func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []str
 		return nil, (*Plan)(nil).refused(invalid("desired", "the list would hold %d entries, but at most %d are allowed", n, s.limits.List))
 	}
 	plan := &Plan{
-		Version: planVersion, ListID: id, Type: NetworkListType(listType), Name: list.Name, Add: lists.Texts(changes.Add),
+		Version: planVersion, MadeAt: time.Now().UTC().Truncate(time.Second), ListID: id, Type: NetworkListType(listType), Name: list.Name, Add: lists.Texts(changes.Add),
 		Remove: make([]NetworkListEntry, len(changes.Remove)), Fingerprint: lists.Fingerprint(listType, held),
 		MaxRemove: options.MaxRemove, MaxAdd: options.MaxAdd, WidestIPv4: options.WidestIPv4, WidestIPv6: options.WidestIPv6,
 		Never: slices.Clone(options.Never),
 	}
+	plan.Service, plan.Customer, _ = strings.Cut(s.conn.service, "\n")
 	for n, i := range changes.Remove {
 		plan.Remove[n] = current[i]
 	}
@@ -288,11 +297,18 @@ func (p *Plan) check(add []lists.Entry, place func(i int) string) error {
 	return bad.err()
 }
 
-// ready refuses a plan that Plan cannot have made, as far as this shows without the list. It fills in the guards, and
-// returns the entries to add.
-func (p *Plan) ready() ([]lists.Entry, error) {
+// ready refuses a plan that Plan cannot have made with this client, as far as this shows without the list. It fills in
+// the guards, and returns the entries to add.
+func (s *NetworkListsService) ready(p *Plan) ([]lists.Entry, error) {
 	if err := checkVersion(p.Version); err != nil {
 		return nil, err
+	}
+	service, customer, _ := strings.Cut(s.conn.service, "\n")
+	if other := cmp.Or(p.Service, service); other != service {
+		return nil, invalid("service", "the plan is for %q, and this client uses %q", other, service)
+	}
+	if other := cmp.Or(p.Customer, customer); other != customer {
+		return nil, invalid("customer", "the plan is for %q, and this client uses %q", other, customer)
 	}
 	if !address.Fits(p.ListID) {
 		return nil, invalid("list_id", "%q is not the id of a list; create a plan with NetworkLists.Plan", p.ListID)
@@ -310,10 +326,14 @@ func (p *Plan) ready() ([]lists.Entry, error) {
 	return add, err
 }
 
-// changesOf returns the changes of a stored plan. It refuses a plan that was made for another state of the list, or
-// that Plan cannot have made for this state.
+// changesOf returns the changes of a stored plan: none if it was carried out before. It refuses a plan that was made for
+// another state of the list, or that Plan cannot have made for this state.
 func (s *NetworkListsService) changesOf(p *Plan, add, held []lists.Entry) (*lists.Changes, error) {
 	if lists.Fingerprint(string(p.Type), held) != p.Fingerprint {
+		if before, ok := lists.Before(held, add, readEntries(p.Remove)); ok && lists.Fingerprint(string(p.Type), before) == p.Fingerprint {
+			p.Add, p.Remove = nil, nil
+			return &lists.Changes{Held: held}, nil
+		}
 		for _, other := range []string{lists.IP, lists.GEO} {
 			if lists.Fingerprint(other, held) == p.Fingerprint {
 				return nil, s.shown(p).refused(invalid("type", "is %s, but the plan was made for a list of type %s", p.Type, other))

@@ -150,6 +150,80 @@ func TestAStoredPlan(t *testing.T) {
 	})
 }
 
+// A stored plan says when it was made and for whom. Another client refuses it, unless an earlier SDK stored it.
+func TestAPlanForAnotherService(t *testing.T) {
+	t.Parallel()
+	withList(t, setup{}, []string{"192.0.2.1"}, func(f *fixture) {
+		made := time.Now()
+		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.2"}, anything)
+		require.NoError(f, err)
+		assert.Equal(f, made.UTC().Truncate(time.Second), plan.MadeAt)
+		assert.Equal(f, f.srv.URL(), plan.Service)
+		assert.Equal(f, customer, plan.Customer)
+		sent := len(f.srv.Requests())
+		for field, change := range map[string]func(*webdelivery.Plan){
+			"service":  func(p *webdelivery.Plan) { p.Service = "https://api.example.org" },
+			"customer": func(p *webdelivery.Plan) { p.Customer = "another" },
+		} {
+			other := *plan
+			change(&other)
+			result, err := f.client.NetworkLists.Apply(f.Context(), &other, webdelivery.ApplyOptions{})
+			assert.Nil(f, result)
+			assert.Equal(f, field, fieldOf(f, err, true))
+		}
+		assert.Len(f, f.srv.Requests(), sent)
+
+		plan.MadeAt, plan.Service, plan.Customer = time.Time{}, "", ""
+		_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+		require.NoError(f, err)
+		assert.Equal(f, []string{"192.0.2.2"}, f.srv.Entries(listID))
+	})
+}
+
+// A plan that was carried out may be applied again: nothing is changed, and its guards do not count. If the list holds
+// anything else than the plan made of it, the plan is stale.
+func TestAPlanThatWasCarriedOut(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		held, desired string
+		change        func(srv *testserver.Server)
+	}{
+		"additions and removals":          {"192.0.2.1 192.0.2.2", "192.0.2.2 192.0.2.3 192.0.2.4", nil},
+		"all of the list":                 {"", "192.0.2.2", nil},
+		"nothing is left":                 {"192.0.2.1 192.0.2.2", "", nil},
+		"another entry was added":         {"192.0.2.1", "192.0.2.2", func(s *testserver.Server) { s.ChangeEntries(listID, []string{"192.0.2.9"}, nil) }},
+		"an addition was removed":         {"192.0.2.1", "192.0.2.2 192.0.2.3", func(s *testserver.Server) { s.ChangeEntries(listID, nil, []string{"192.0.2.3"}) }},
+		"a removed one was added again":   {"192.0.2.1", "192.0.2.2", func(s *testserver.Server) { s.ChangeEntries(listID, []string{"192.0.2.1"}, nil) }},
+		"what stays was exchanged":        {"192.0.2.1 192.0.2.2", "192.0.2.2 192.0.2.3", func(s *testserver.Server) { s.ChangeEntries(listID, []string{"192.0.2.9"}, []string{"192.0.2.2"}) }},
+		"an addition in another spelling": {"192.0.2.1", "192.0.2.2/32", func(s *testserver.Server) { s.ChangeEntries(listID, []string{"192.0.2.2"}, []string{"192.0.2.2/32"}) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			withList(t, setup{}, strings.Fields(tt.held), func(f *fixture) {
+				plan, err := f.client.NetworkLists.Plan(f.Context(), listID, strings.Fields(tt.desired), anything)
+				require.NoError(f, err)
+				first, err := f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true})
+				require.NoError(f, err)
+				if tt.change != nil {
+					tt.change(f.srv)
+				}
+				changes := f.srv.Count(http.MethodPost, "") + f.srv.Count(http.MethodDelete, "")
+				polls := f.srv.Count(http.MethodGet, "/tasks/*")
+				again, err := f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true})
+				if tt.change != nil && name != "an addition in another spelling" {
+					require.ErrorIs(f, err, webdelivery.ErrPlanStale)
+					assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
+				} else {
+					require.NoError(f, err)
+					assert.Equal(f, &webdelivery.ApplyResult{Size: first.Size}, again)
+				}
+				assert.Equal(f, changes, f.srv.Count(http.MethodPost, "")+f.srv.Count(http.MethodDelete, ""))
+				assert.Equal(f, polls, f.srv.Count(http.MethodGet, "/tasks/*"))
+			})
+		})
+	}
+}
+
 // Somebody else changes the list. If that happens before Apply, Apply changes nothing; if it happens meanwhile, Apply
 // returns an error at the end.
 func TestPlansThatAreStale(t *testing.T) {
@@ -204,6 +278,24 @@ func TestPlanAggregates(t *testing.T) {
 		_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
 		require.NoError(f, err)
 		assert.Equal(f, []string{"DE", "AT"}, f.srv.Entries(id))
+	})
+}
+
+// A feed that mixes countries and addresses is refused. The error names one of each, because the first entry may be the
+// wrong one.
+func TestAFeedOfBothKinds(t *testing.T) {
+	t.Parallel()
+	withList(t, setup{}, nil, func(f *fixture) {
+		for first, desired := range map[string][]string{
+			"desired[1]": {"id", "192.0.2.1", "192.0.2.2"},
+			"desired[3]": {"192.0.2.1", "no entry", "192.0.2.0/24", "ID", "DE"},
+		} {
+			_, err := f.client.NetworkLists.Plan(f.Context(), listID, desired, anything)
+			require.ErrorIs(f, err, webdelivery.ErrInvalid)
+			assert.EqualError(f, err, "webdelivery: invalid "+first+
+				`: "ID" is a country and "192.0.2.1" is an IP address or a CIDR range, but a list holds only one of the two kinds`)
+		}
+		assert.Empty(f, f.srv.Requests())
 	})
 }
 

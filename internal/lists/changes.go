@@ -74,6 +74,14 @@ func Stored(held, add, remove []Entry) (*Changes, *Misfit) {
 	return c, c.contradiction()
 }
 
+// Before returns what a list held before these changes, if they were carried out. It returns false if the list does not
+// hold each added entry exactly once.
+func Before(held, add, remove []Entry) (before []Entry, ok bool) {
+	kept := SetOf(add).Lacking(held)
+	ok = len(SetOf(held).Lacking(add)) == 0 && len(kept)+len(add) == len(held)
+	return append(kept, remove...), ok
+}
+
 // contradiction returns a Misfit for the first entry to add that is in the list or added twice.
 func (c *Changes) contradiction() *Misfit {
 	kept, removed := c.Split()

@@ -67,6 +67,32 @@ func TestStoredRules(t *testing.T) {
 	}
 }
 
+// Before undoes changes that were carried out exactly.
+func TestBefore(t *testing.T) {
+	t.Parallel()
+	held := entries("192.0.2.1", "192.0.2.2", "203.0.113.1")
+	gone := []lists.Entry{{ID: "gone", Text: "192.0.2.9"}}
+	for _, tt := range []struct {
+		add    string
+		remove []lists.Entry
+		before []string // nil: they were not carried out
+	}{
+		{"", nil, []string{"192.0.2.1", "192.0.2.2", "203.0.113.1"}},
+		{"203.0.113.1/32 192.0.2.1", gone, []string{"192.0.2.2", "192.0.2.9"}},
+		{"192.0.2.1 192.0.2.2 203.0.113.1", nil, []string{}},
+		{"203.0.113.1 203.0.113.2", gone, nil},
+		{"203.0.113.1 203.0.113.1/32", gone, nil},
+	} {
+		before, ok := lists.Before(held, entries(strings.Fields(tt.add)...), tt.remove)
+		assert.Equal(t, tt.before != nil, ok, tt.add)
+		if ok {
+			assert.Equal(t, tt.before, lists.Texts(before), tt.add)
+		}
+	}
+	_, ok := lists.Before(entries("192.0.2.1", "192.0.2.1/32"), entries("192.0.2.1"), nil)
+	assert.False(t, ok, "another client added it, too")
+}
+
 // Check counts what differs from the expected list, and says whether entries differ that the changes do not touch.
 func TestCheckRules(t *testing.T) {
 	t.Parallel()
