@@ -74,14 +74,13 @@ func (d *Desired) Aggregate() {
 // Impossible yields the index and problem of each offending text if no list can contain all the texts, because more than
 // most are unreadable, or of one text if readable ones are of both types.
 func (d *Desired) Impossible(most int) iter.Seq2[int, error] {
-	switch {
-	case d.mixed != nil:
+	if d.mixed != nil {
 		return func(yield func(int, error) bool) { yield(d.mixedAt, d.mixed) }
-	case len(d.Entries)-d.readable > most:
-		return problems(d.texts, "", func(Meaning) bool { return false })
-	default:
+	}
+	if len(d.Entries)-d.readable <= most {
 		return problems(nil, "", nil)
 	}
+	return problems(d.texts, "", func(Meaning) bool { return false })
 }
 
 // Unfit yields the index and problem of each text that does not fit a list of this type with these entries: texts of

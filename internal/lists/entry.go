@@ -75,13 +75,9 @@ func ParseFor(listType, text string) (Entry, error) {
 	return e, err
 }
 
-// Mixed returns the error for two entries that no list can hold together. Which of them is wrong is unknown: ID is
-// Indonesia, or the header of a table of addresses.
+// Mixed returns the error for two entries of both types. Either may be wrong: ID is Indonesia or the header of a table.
 func Mixed(a, b Entry) error {
-	if a.Type() == IP {
-		a, b = b, a
-	}
-	return fmt.Errorf("%q is a country and %q is an IP address or a CIDR range, but a list holds only one of the two kinds", a.Text, b.Text)
+	return fmt.Errorf("%q belongs to a list of type %s, and %q to one of type %s", a.Text, a.Type(), b.Text, b.Type())
 }
 
 // Read returns the meaning of any text that a list may contain. For a text that [Parse] does not accept, such as XK for

@@ -83,13 +83,7 @@ func inIPv6(p netip.Prefix) netip.Prefix {
 func (a Additions) Refused(added []Entry, place func(i int) string) iter.Seq2[string, string] {
 	return func(yield func(option, reason string) bool) {
 		name := func(i int) string { return fmt.Sprintf("%s (%s)", redact.Line(added[i].Text), place(i)) }
-		n, never := len(added), rangesOf(func(yield func(netip.Prefix) bool) {
-			for _, p := range a.Never {
-				if !yield(inIPv6(p)) {
-					return
-				}
-			}
-		})
+		n, never := len(added), rangesOf(a.Never, inIPv6)
 		ok := n <= a.Most || yield("MaxAdd", fmt.Sprintf(
 			"%d entries would be added, for example %s, but at most %d are allowed; set MaxAdd to %d to allow it", n, name(0), a.Most, n))
 		for i := 0; i < n && ok; i++ {

@@ -1,7 +1,6 @@
 package lists
 
 import (
-	"iter"
 	"net/netip"
 	"sort"
 
@@ -11,13 +10,13 @@ import (
 // ranges is a set of addresses: disjoint ranges in ascending order.
 type ranges []netipx.IPRange
 
-// rangesOf returns the addresses of all valid prefixes.
-func rangesOf(prefixes iter.Seq[netip.Prefix]) ranges {
+// rangesOf returns the addresses of all items.
+func rangesOf[T any](items []T, of func(T) netip.Prefix) ranges {
 	var b netipx.IPSetBuilder
-	for p := range prefixes {
-		b.AddPrefix(p)
+	for _, item := range items {
+		b.AddPrefix(of(item))
 	}
-	set, _ := b.IPSet() // an error means that some prefixes are not valid, such as those of countries
+	set, _ := b.IPSet() // an error means that some items have no addresses
 	return set.Ranges()
 }
 
