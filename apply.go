@@ -37,8 +37,9 @@ type ApplyResult struct {
 // ignores the tasks of the Apply that changed it, also with Wait.
 //
 // Because a stored plan may have been edited, Apply recomputes its order and counts and checks its guards again. It
-// returns a [*ValidationError] if the plan is nil, for another service or customer, or no list can match it, and a [*PlanError] if the plan exceeds its
-// own guards or Plan could not have made it for this list. In these cases nothing was changed.
+// returns a [*ValidationError] if the plan is nil or for another service or customer, or if no list can match it, and a
+// [*PlanError] if the plan exceeds its own guards or Plan could not have made it for this list. In these cases nothing
+// was changed.
 //
 // Entries are added before the ones that they cover are removed. If the response to an addition neither names a task
 // nor shows the entries, Apply reads the list before it removes what the addition covers. If an entry is missing, Apply

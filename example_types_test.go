@@ -127,7 +127,7 @@ func ExamplePlan() {
 		fmt.Println(err)
 		return
 	}
-	result, err := client.NetworkLists.Apply(ctx, &approved, webdelivery.ApplyOptions{}) // ErrPlanStale if the list has changed
+	result, err := client.NetworkLists.Apply(ctx, &approved, webdelivery.ApplyOptions{}) // ErrPlanStale if others changed the list
 	if err != nil {
 		fmt.Println(err)
 		return

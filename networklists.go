@@ -287,9 +287,9 @@ type FindResult struct {
 // form counts as the IPv4 address, a range such as ::/0 covers IPv4, too, and a zone is ignored. Deprecated lists are
 // searched as well. Entries of these lists that Find cannot compare with an address are in Unreadable.
 //
-// Find reads all IP lists, 1,000 entries per request if the service allows it. If it notices that a list changes meanwhile, it returns an
-// [*IncompleteError]: call it again. It may miss an entry if another one is removed and a third added between two pages.
-// If the address is the zero Addr, it returns a [*ValidationError].
+// Find reads all IP lists, 1,000 entries per request if the service allows it. If it notices that a list changes
+// meanwhile, it returns an [*IncompleteError]: call it again. It may miss an entry if another one is removed and a third
+// added between two pages. If the address is the zero Addr, it returns a [*ValidationError].
 func (s *NetworkListsService) Find(ctx context.Context, addr netip.Addr) (*FindResult, error) {
 	if !addr.IsValid() {
 		return nil, invalid("addr", "is the zero netip.Addr; parse one with netip.ParseAddr")

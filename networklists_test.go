@@ -224,7 +224,7 @@ func TestEntriesAreRefused(t *testing.T) {
 		entries := []string{"192.0.2.1", "198.51.100.0/33", "de", "", "2001:db8::/32", "XX", "fr"}
 		_, err := f.client.NetworkLists.AddEntries(f.Context(), listID, entries)
 		require.ErrorIs(f, err, webdelivery.ErrInvalid)
-		for _, says := range []string{`entries[1]: "198.51.100.0/33"`, `entries[2]: "DE" is a country and "192.0.2.1" is an IP address or a CIDR range`, `entries[3]: ""`, `entries[5]: "XX"`} {
+		for _, says := range []string{`entries[1]: "198.51.100.0/33"`, `entries[2]: "192.0.2.1" belongs to a list of type IP, and "DE" to one of type GEO`, `entries[3]: ""`, `entries[5]: "XX"`} {
 			assert.ErrorContains(f, err, says)
 		}
 		assert.NotContains(f, err.Error(), "entries[0]")

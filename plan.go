@@ -19,8 +19,8 @@ import (
 )
 
 // ErrPlanStale means that the list is neither what the plan was made for nor what it makes of it, or not as planned after
-// Apply: somebody else changed it, a request of an earlier Apply arrived late, or a change is not in effect yet. The message says which, if
-// that is known. Plan again.
+// Apply: somebody else changed it, a request of an earlier Apply arrived late, or a change is not in effect yet. The
+// message says which, if that is known. Plan again.
 var ErrPlanStale = errors.New("webdelivery: the list is not as planned")
 
 // ErrPlanRefused means that the content of the list or a guard of [PlanOptions] does not allow the plan. The list was

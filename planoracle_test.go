@@ -155,7 +155,7 @@ func TestRandomPlans(t *testing.T) {
 				require.NoError(f, err, "seed %d", seed)
 				require.Equal(f, len(desired), result.Size)
 				require.Equal(f, [2]int{(1 - round) * len(add), (1 - round) * len(remove)}, [2]int{result.Added, result.Removed}, "seed %d", seed)
-				require.Equal(f, len(desired), len(f.srv.Entries(listID)))
+				require.Len(f, f.srv.Entries(listID), len(desired))
 				require.Equal(f, union(desired), coveredBy(f.srv.Entries(listID)))
 			}
 			applied++

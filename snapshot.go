@@ -1,6 +1,7 @@
 package webdelivery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,25 +31,24 @@ const (
 // service may refuse that one with 400. Then the pages have the size that the service chooses.
 func largePages[T any, P resourceOf[T]](ctx context.Context, f *conn, pagesOf func(count int) call, ahead int) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		var refused error
-		for _, count := range []int{pageOfEntries, 0} {
+		// read yields all items, unless the first page is refused. refused is the error of the large one.
+		read := func(count int, refused error) error {
 			first := true
 			for item, err := range eachItem[T, P](ctx, f, pagesOf(count), 0, ahead) {
-				if e, ok := errors.AsType[*Error](err); first && count > 0 && ok && e.StatusCode == http.StatusBadRequest {
-					refused = err
+				if e, ok := errors.AsType[*Error](err); first && refused == nil && ok && e.StatusCode == http.StatusBadRequest {
+					return err
+				}
+				if first && err != nil {
+					err = cmp.Or(refused, err)
+				}
+				if first = false; !yield(item, err) {
 					break
 				}
-				if first && err != nil && refused != nil {
-					err = refused // what it says of the large page may also explain this
-				}
-				first = false
-				if !yield(item, err) {
-					return
-				}
 			}
-			if refused == nil {
-				return
-			}
+			return nil
+		}
+		if refused := read(pageOfEntries, nil); refused != nil {
+			_ = read(0, refused)
 		}
 	}
 }

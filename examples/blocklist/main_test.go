@@ -280,5 +280,5 @@ func TestNeverAndFind(t *testing.T) {
 		assert.True(t, strings.HasPrefix(stdout, want), stdout)
 	}
 	_, stdout, _ := blocklist(t, "-json", "-find", "203.0.113.9")
-	assert.Equal(t, "[]\n", stdout)
+	assert.Equal(t, "{\"matches\":[]}\n", stdout)
 }
