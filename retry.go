@@ -9,8 +9,8 @@ import (
 // field, and a MinWait above MaxWait, are invalid. The policy does not decide which calls are retried: only those for
 // which that is safe, see the package documentation.
 type RetryPolicy struct {
-	// MaxAttempts limits the attempts, including the first; 1 turns retries off. Default 4. Logins make at most 2
-	// attempts, and writes other than purges and DELETE at most 3.
+	// MaxAttempts limits the attempts, including the first; 1 turns retries off. Default 4. Writes other than
+	// purges and DELETE make at most 3.
 	MaxAttempts int
 	// MinWait is the longest wait before the second attempt; the longest wait doubles with each further attempt. The
 	// actual wait is random, from 0 to the longest ("full jitter"). Default 500 ms.

@@ -96,7 +96,7 @@ func statistics() []Operation {
 // exports are the exports of raw events. Each range over the sequence starts a new export.
 func exports(path string) []Operation {
 	return []Operation{{
-		Name: "Export.All", Also: []string{"Stats.NewExport", "Export.Cursor", "Export.Warnings"}, Kind: Streams, Resumes: true,
+		Name: "Export.All", Also: []string{"Stats.NewExport", "Export.Cursor", "Export.Follow", "Export.Key", "Export.Late", "Export.Warnings"}, Kind: Streams, Resumes: true,
 		Method: http.MethodGet, Path: path + "/data", Requests: 2, Ahead: 1, Items: allEvents,
 		sequence: plain(func(ctx context.Context, c *webdelivery.Client, use *Use) iter.Seq2[webdelivery.Row, error] {
 			return func(yield func(webdelivery.Row, error) bool) {
