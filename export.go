@@ -94,10 +94,10 @@ func (e *GapError) Error() string {
 func (e *GapError) outcomeOfWrite() Outcome { return OutcomeNotApplied }
 
 // NewExport creates an export of raw events. It sends nothing. The zero [Cursor] starts at the query's Start; with
-// another one, which knows its Start, that of the query has no effect. A cursor belongs to a customer, the path of the base URL, and the dimensions and
-// filter of the query. If the query has no End, each range over [Export.All] reads up to [ExportOptions.Delay] before
-// now, and otherwise up to End, or now if that is earlier. NewExport ignores the Limit of the query, and SortBy must be
-// empty. If an argument is invalid, All yields a [*ValidationError].
+// another one, which knows its Start, that of the query has no effect. A cursor belongs to a customer, the path of the
+// base URL, and the dimensions and filter of the query. If the query has no End, each range over [Export.All] reads up
+// to [ExportOptions.Delay] before now, and otherwise up to End, or now if that is earlier. NewExport ignores the Limit
+// of the query, and SortBy must be empty. If an argument is invalid, All yields a [*ValidationError].
 func (s *StatsService) NewExport(query EventsQuery, from Cursor, options ExportOptions) *Export {
 	e := &Export{family: s.Events, params: query.params(), options: options, from: from, position: &resume.Position{}}
 	e.options.Delay = cmp.Or(options.Delay, 5*time.Minute)
@@ -164,8 +164,8 @@ func (e *Export) Cursor() Cursor {
 }
 
 // Warnings says, in plain words, which part of the time range is before [EventsRetention], so that the service no
-// longer had its events when the export was created, and that the Start of the query is before that of the cursor. It returns nil
-// if there is nothing to report. The first range over All also logs the warnings, see [WithLogger].
+// longer had its events when the export was created, and that the Start of the query is before that of the cursor. It
+// returns nil if there is nothing to report. The first range over All also logs the warnings, see [WithLogger].
 func (e *Export) Warnings() []string { return slices.Clone(e.warnings) }
 
 // Late returns how many events this export has reported as recorded too late, see [LateError].
@@ -279,8 +279,9 @@ func (e *Export) warn(ctx context.Context, warnings ...string) {
 // cursor, which is valid at every event, too.
 //
 // Follow ends with the context, which is no error, or when the last round has yielded one: when nothing could be read
-// for [WaitMaxOutage], the only option, or at an error that a repetition does not cure. It logs other errors ([WithLogger]),
-// and so [LateError], which [Export.Late] counts; what an [IncompleteError] has announced is read by a later round.
+// for [WaitMaxOutage], the only option, or at an error that a repetition does not cure. It logs other errors
+// ([WithLogger]), and so [LateError], which [Export.Late] counts; what an [IncompleteError] has announced is read by a
+// later round.
 func (e *Export) Follow(ctx context.Context, every time.Duration, options ...WaitOption) iter.Seq[iter.Seq2[Row, error]] {
 	w, err := newWaiter(options)
 	if err == nil && every <= 0 {
@@ -474,7 +475,7 @@ func (r *exportRun) take(replay *resume.Replay, row Row, to time.Time) (isNew bo
 	case at.Before(r.params.Start), !at.Before(to.Add(time.Second)): // the second of the end may belong to the time range, see open point 33
 		return false, fmt.Errorf("an event of %s is outside the time range", at.Format(time.RFC3339Nano))
 	}
-	binary.BigEndian.PutUint64(content, uint64(at.UnixNano())) //nolint:gosec // any number will do
+	binary.BigEndian.PutUint64(content, uint64(at.UnixNano()))
 	r.at, r.sum = at, resume.Sum(siphash.Hash(binary.LittleEndian.Uint64(r.key), binary.LittleEndian.Uint64(r.key[8:]), content))
 	return replay.Take(at, r.sum)
 }

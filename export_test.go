@@ -407,20 +407,23 @@ func TestArgumentsOfAnExport(t *testing.T) {
 		require.NoError(e, err)
 		cursor := export.Cursor()
 		e.service.requests = nil
-		for field, change := range map[string]func(q *webdelivery.EventsQuery){
-			"sortby":     func(q *webdelivery.EventsQuery) { q.SortBy = []webdelivery.Sort{webdelivery.Desc("rule_id")} },
-			"dimensions": func(q *webdelivery.EventsQuery) { q.Dimensions = nil },
-			"endtime":    func(q *webdelivery.EventsQuery) { q.End = q.Start },
-			"cursor":     func(q *webdelivery.EventsQuery) { q.Dimensions = []string{"domain"} },
-			"cursor ":    func(q *webdelivery.EventsQuery) { q.End = q.Start.Add(time.Second) },
+		for _, tc := range []struct {
+			field  string
+			change func(q *webdelivery.EventsQuery)
+		}{
+			{"sortby", func(q *webdelivery.EventsQuery) { q.SortBy = []webdelivery.Sort{webdelivery.Desc("rule_id")} }},
+			{"dimensions", func(q *webdelivery.EventsQuery) { q.Dimensions = nil }},
+			{"endtime", func(q *webdelivery.EventsQuery) { q.End = q.Start }},
+			{"cursor", func(q *webdelivery.EventsQuery) { q.Dimensions = []string{"domain"} }},
+			{"cursor", func(q *webdelivery.EventsQuery) { q.End = q.Start.Add(time.Second) }},
 		} {
 			query := e.query
-			change(&query)
+			tc.change(&query)
 			wrong := e.client.Stats.NewExport(query, cursor, webdelivery.ExportOptions{})
 			_, err := e.read(wrong, 1)
 			var invalid *webdelivery.ValidationError
 			require.ErrorAs(e, err, &invalid)
-			assert.Equal(e, strings.TrimSpace(field), invalid.Field)
+			assert.Equal(e, tc.field, invalid.Field)
 			assert.Equal(e, cursor, wrong.Cursor(), "the cursor is not lost")
 		}
 		assert.Empty(e, e.service.requests)
@@ -849,13 +852,13 @@ func TestFollowCountsLateEvents(t *testing.T) {
 func TestOptionsOfAnExport(t *testing.T) {
 	t.Parallel()
 	inExport(t, nil, func(e *anExport) {
-		for field, o := range map[string]webdelivery.ExportOptions{
-			"ExportOptions.Lookback": {Lookback: -1}, "ExportOptions.Lookback ": {Lookback: 72*time.Hour + 1}, "ExportOptions.Delay": {Delay: -1},
+		for o, field := range map[webdelivery.ExportOptions]string{
+			{Lookback: -1}: "ExportOptions.Lookback", {Lookback: 72*time.Hour + 1}: "ExportOptions.Lookback", {Delay: -1}: "ExportOptions.Delay",
 		} {
 			_, err := e.read(e.client.Stats.NewExport(e.query, webdelivery.Cursor{}, o), 1)
 			var invalid *webdelivery.ValidationError
 			require.ErrorAs(e, err, &invalid)
-			assert.Equal(e, strings.TrimSpace(field), invalid.Field)
+			assert.Equal(e, field, invalid.Field)
 		}
 		export := e.client.Stats.NewExport(e.query, webdelivery.Cursor{}, webdelivery.ExportOptions{})
 		for _, follow := range []iter.Seq[iter.Seq2[webdelivery.Row, error]]{

@@ -32,7 +32,6 @@ type world struct {
 	cuts          int           // one response in so many is cut
 
 	position *resume.Position
-	end      time.Time
 	stop     int // after so many new rows
 	stopped  bool
 	requests int
@@ -140,11 +139,11 @@ func TestLateRowsComeOnce(t *testing.T) {
 func simulate(t *testing.T, seed uint64) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 46))
-	scale := time.Duration(1)
+	minute := time.Minute
 	if random.IntN(4) == 0 {
-		scale = 20 // some days, so that the source drops rows
+		minute = 20 * time.Minute // some days, so that the source drops rows
 	}
-	delay, lookback, step, span := 5*time.Minute*scale, 20*time.Minute*scale, 7*time.Minute*scale, 5*time.Hour*scale
+	delay, lookback, step, span := 5*minute, 20*minute, 7*minute, 300*minute
 	w := &world{T: t, Rand: random, got: map[string]int{}, position: &resume.Position{}}
 	w.wholeSeconds, w.startExcluded, w.endIncluded = random.IntN(3) == 0, random.IntN(2) == 0, random.IntN(2) == 0
 	w.cuts = []int{0, 3, 2}[random.IntN(3)]
@@ -159,17 +158,17 @@ func simulate(t *testing.T, seed uint64) {
 		r := recorded{at: at, visible: at, name: string(rune('a' + random.IntN(3)))}
 		switch random.IntN(20) {
 		case 0:
-			r.visible = at.Add(delay + lookback + 30*time.Minute*scale) // in no round that looks back
+			r.visible = at.Add(delay + lookback + 30*minute) // in no round that looks back
 			tooLate++
 		case 1, 2, 3, 4, 5, 6:
-			r.visible = at.Add(time.Duration(random.Int64N(int64(18 * time.Minute * scale))))
+			r.visible = at.Add(time.Duration(random.Int64N(int64(18 * minute))))
 		}
 		w.rows = append(w.rows, r)
 	}
 	slices.SortStableFunc(w.rows, func(a, b recorded) int { return a.at.Compare(b.at) })
 	w.position.Start = begin.Add(-time.Minute)
 	reported := int64(0)
-	for now := begin; now.Before(begin.Add(span + 100*time.Minute*scale)); now = now.Add(step) {
+	for now := begin; now.Before(begin.Add(span + 100*minute)); now = now.Add(step) {
 		time.Sleep(time.Until(now))
 		for again := true; again; {
 			w.stop, w.stopped = -1, false

@@ -224,7 +224,7 @@ func (p *Position) UnmarshalJSON(b []byte) error {
 	for in := s.Recent; len(in) > 0; {
 		n, a := binary.Uvarint(in)
 		full, b := binary.Uvarint(in[max(a, 0):])
-		if a <= 0 || b <= 0 || n > uint64(len(in)-a-b)/8 || full > n || len(recent) == maxSeconds {
+		if a <= 0 || b <= 0 || n > uint64(len(in)-a-b)/8 || full > n || len(recent) == maxSeconds { //nolint:gosec // not negative
 			return errDamaged
 		}
 		in = in[a+b:]
@@ -235,7 +235,7 @@ func (p *Position) UnmarshalJSON(b []byte) error {
 		for i := range r.sums {
 			r.sums[i] = Sum(binary.LittleEndian.Uint64(in[8*i:]))
 		}
-		recent, rows, in = append(recent, r), rows+r.rows(), in[8*n:] //nolint:gosec // at most len(in)
+		recent, rows, in = append(recent, r), rows+r.rows(), in[8*n:]
 	}
 	if s.Handed < 0 || rows+s.Days.since(0) > s.Handed || s.Latest.IsZero() != (s.Handed == 0) || s.Border < exclusive || s.Border > wholeSecond ||
 		s.Handed > 0 && (len(recent) == 0 || s.First+int64(len(recent))-1 != s.Latest.Unix()) {
