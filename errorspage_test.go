@@ -155,8 +155,12 @@ func printedErrors(t *testing.T) (texts []string) {
 			})
 			note(err)
 		}
-		answerWith(f, "/tasks", `{"items":[{"id":"a"}],"has_more":true}`)
+		answerWith(f, "/tasks", `{"items":[{"id":"a"}],"total":2,"page_index":1,"page_count":2}`, `{"items":[{"id":"b"}],"total":3,"page_index":2,"page_count":3}`)
 		_, err := webdelivery.Collect(f.client.Tasks.All(f.Context(), webdelivery.TaskListOptions{}))
+		note(err)
+		f.fail(testserver.Fault{Path: "/tasks", Count: 1, Body: `[{"id":"a"}]`})
+		f.fail(testserver.Fault{Path: "/tasks", Status: 404, Count: 1})
+		_, err = webdelivery.Collect(f.client.Tasks.All(f.Context(), webdelivery.TaskListOptions{}))
 		note(err)
 		_, err = f.client.NetworkLists.GetByName(f.Context(), "office")
 		note(err)

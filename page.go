@@ -5,7 +5,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/webdelivery/webdelivery-go/internal/paging"
 	"github.com/webdelivery/webdelivery-go/internal/wire"
@@ -29,20 +32,27 @@ type Page[T any] struct {
 	NextURI   string `json:"next_uri,omitempty"` // next page, empty on the last
 }
 
-// fetchPage reads one page: an envelope, an object with tasks, or a bare array (open point 2).
+// fetchPage reads one page.
 func fetchPage[T any, P resourceOf[T]](ctx context.Context, f *conn, cl call) (*Page[T], error) {
 	page, _, err := readPage[T, P](ctx, f, cl)
-	return page, err
+	if err != nil {
+		return nil, err
+	}
+	return &page, nil
 }
 
-// readPage also returns what the page announces.
-func readPage[T any, P resourceOf[T]](ctx context.Context, f *conn, cl call) (*Page[T], paging.Page, error) {
+// readPage reads an envelope, an object with tasks, or a bare array (open point 2). It also returns what the page says
+// of others.
+func readPage[T any, P resourceOf[T]](ctx context.Context, f *conn, cl call) (page Page[T], facts paging.Page, err error) {
 	r, err := f.send(ctx, cl)
-	if err != nil {
-		return nil, paging.Page{}, err
+	if e, ok := errors.AsType[*Error](err); ok && (errors.Is(e, ErrNotFound) || errors.Is(e, ErrBadRequest)) {
+		return page, paging.Page{Refused: fmt.Sprint(e.status(), " ", e.Description)}, err
 	}
-	if err := r.checkText(); err != nil {
-		return nil, paging.Page{}, err
+	if err != nil {
+		return page, facts, err
+	}
+	if err = r.checkText(); err != nil {
+		return page, facts, err
 	}
 	missing := missingAddress
 	body := pageBody[T]{NextURI: &missing}
@@ -54,32 +64,30 @@ func readPage[T any, P resourceOf[T]](ctx context.Context, f *conn, cl call) (*P
 		}
 	}
 	if err != nil {
-		return nil, paging.Page{}, err
+		return page, facts, err
 	}
-	page, facts := body.page(f, cl.Query)
+	page, facts = body.page()
 	for i, item := range append(body.Items, body.Tasks...) {
 		if item == nil {
-			return nil, paging.Page{}, r.bad(fmt.Sprintf("items[%d] is null", i), nil)
+			return page, facts, r.bad(fmt.Sprintf("items[%d] is null", i), nil)
 		}
 		if missing := P(item).lacks(); missing != "" {
-			return nil, paging.Page{}, r.bad(fmt.Sprintf("items[%d]: no %s", i, missing), nil)
+			return page, facts, r.bad(fmt.Sprintf("items[%d]: no %s", i, missing), nil)
 		}
 		page.Items, facts.IDs = append(page.Items, *item), append(facts.IDs, P(item).identity())
 	}
+	page.HasMore, _ = facts.More(cmp.Or(paging.NumberIn(cl.Query, "page"), 1))
 	return page, facts, nil
 }
 
-// pageBody is a page in JSON. Pointers tell a missing or null member from a zero one.
+// pageBody is a page in JSON, with what a Page does not tell apart.
 type pageBody[T any] struct {
-	URI       string  `json:"uri"`
-	Items     []*T    `json:"items"`
-	Tasks     []*T    `json:"tasks"` // another name for items (open point 2)
-	Total     *int64  `json:"total"`
-	HasMore   *bool   `json:"has_more"`
-	PageCount *int    `json:"page_count"`
-	PageIndex int     `json:"page_index"`
-	PrevURI   string  `json:"prev_uri"`
-	NextURI   *string `json:"next_uri"` // set it to missingAddress before decoding: null, as on the last page, makes it nil
+	Page[T] // the other members
+
+	Items   []*T    `json:"items"` // nil for null, like its items
+	Tasks   []*T    `json:"tasks"` // another name for items (open point 2)
+	HasMore *bool   `json:"has_more"`
+	NextURI *string `json:"next_uri"` // set it to missingAddress before decoding: null, as on the last page, makes it nil
 }
 
 // missingAddress marks a missing next_uri. No collection has this address.
@@ -88,73 +96,40 @@ const missingAddress = "\x00"
 // problem returns why a decoded object is not a page, or "". Some services write null for an empty list of items: such
 // an object is a page if it has another member of a page.
 func (b *pageBody[T]) problem(object []byte) string {
-	if b.Items != nil && b.Tasks != nil {
+	switch {
+	case b.Items != nil && b.Tasks != nil:
 		return "both items and tasks"
-	}
-	if b.Items != nil || b.Tasks != nil {
+	case b.Items != nil || b.Tasks != nil:
 		return ""
 	}
 	var members map[string]json.RawMessage
 	_ = wire.Decode(object, &members) // was decoded before
+	isSaid := func(name string) bool { return members[name] != nil && string(members[name]) != "null" }
 	hasItems := members["items"] != nil || members["tasks"] != nil
-	if !hasItems || b.HasMore == nil && b.Total == nil && b.PageCount == nil && b.PageIndex <= 0 {
-		return "not a page: it has neither items nor tasks"
+	if hasItems && slices.ContainsFunc([]string{"has_more", "total", "page_count", "page_index"}, isSaid) {
+		return ""
 	}
-	return ""
+	return "not a page: it has neither items nor tasks"
 }
 
-// page returns the page, without its items, and what it announces. query is the query of its request.
-func (b *pageBody[T]) page(f *conn, query string) (*Page[T], paging.Page) {
-	items := len(b.Items) + len(b.Tasks)
-	total, count := int64(paging.Unknown), paging.Unknown
-	if b.Total != nil && *b.Total >= int64(items) { // a smaller number cannot be the total
-		total = *b.Total
+// page returns the page, without its items, and what it says of others. Only the query of next_uri counts: its path can
+// only be that of the collection, and services behind a proxy write origins and prefixes that are not those of the base
+// URL (open point 29).
+func (b *pageBody[T]) page() (Page[T], paging.Page) {
+	page, items := b.Page, len(b.Items)+len(b.Tasks)
+	page.Items, page.Total, page.PageCount, page.PageIndex = make([]T, 0, items), max(b.Total, 0), max(b.PageCount, 0), max(b.PageIndex, 0)
+	facts := paging.Page{IDs: make([]string, 0, items), HasMore: b.HasMore, Index: page.PageIndex, Count: page.PageCount}
+	if page.Total >= int64(items) { // a smaller number cannot be the total
+		facts.Total = page.Total
 	}
-	if b.PageCount != nil && (*b.PageCount > 0 || *b.PageCount == 0 && items == 0) { // 0 cannot be right on a page with items
-		count = *b.PageCount
-	}
-	next := *cmp.Or(b.NextURI, new(string))
-	hasNext := next != missingAddress
-	if !hasNext {
-		next = ""
-	}
-	facts := paging.Page{
-		IDs: make([]string, 0, items), Own: linkTo(f, "uri", b.URI), Next: linkTo(f, "next_uri", next),
-		HasMore: b.HasMore, Index: max(b.PageIndex, 0), Count: count, Total: total,
-	}
-	page := &Page[T]{
-		URI: b.URI, Total: max(*cmp.Or(b.Total, new(int64)), 0), PageCount: max(*cmp.Or(b.PageCount, new(int)), 0), PageIndex: facts.Index,
-		PrevURI: b.PrevURI, NextURI: next, Items: make([]T, 0, items),
-	}
-	facts.Announces, page.HasMore = hasMore(&facts, query, items, hasNext)
-	return page, facts
-}
-
-// linkTo resolves an address of a page; nil if the page does not have it.
-func linkTo(f *conn, field, address string) *paging.Link {
-	if address == "" {
-		return nil
-	}
-	path, query, err := f.resolve(field, address)
-	return &paging.Link{Path: path, Query: query, Err: err}
-}
-
-// hasMore reports whether the page announces further pages or their absence, and whether further pages exist or may
-// exist. has_more takes precedence over the rest, and a total over a next_uri of null, because it is more exact.
-func hasMore(p *paging.Page, query string, items int, hasNext bool) (announces, more bool) {
-	number := cmp.Or(p.Index, paging.NumberIn(query, "page"), 1) // of this page
 	switch {
-	case p.HasMore != nil:
-		return true, *p.HasMore
-	case p.Next != nil:
-		return true, true
-	case p.Count >= 0:
-		return true, number < p.Count
-	case hasNext && p.Total < 0:
-		return true, false
-	case number == 1 && p.Total >= 0:
-		return false, p.Total > int64(items)
-	default:
-		return false, items > 0 && !hasNext
+	case b.NextURI == nil || *b.NextURI == "":
+		facts.Ends = true
+	case *b.NextURI != missingAddress:
+		page.NextURI = *b.NextURI
+		_, query, _ := strings.Cut(page.NextURI, "?")
+		query, _, _ = strings.Cut(query, "#")
+		facts.Next = &query
 	}
+	return page, facts
 }

@@ -105,7 +105,7 @@ type bookTest struct {
 	items  int    // that All yields
 	says   string // the *IncompleteError; "": no error
 	page   int    // of the first request; 0: no page parameter
-	ahead  bool   // ReadAhead has the same result, because the pages are counted
+	ahead  bool   // ReadAhead has the same result, because the pages are numbered
 	atMost int    // requests; 0: one per page
 }
 
@@ -138,13 +138,13 @@ func TestPagesThatWereAnnouncedMustCome(t *testing.T) {
 	t.Parallel()
 	const next = `"next_uri":"{path}?page={next}"`
 	for _, tt := range []bookTest{
-		{name: "the end before the total", items: 20, says: "received 20 items, but the total is 25", pages: []string{
+		{name: "the end before the total", items: 20, says: "5 of 25 items are missing", pages: []string{
 			`{"items":[@1-10],"total":25,"has_more":true,` + next + `}`, `{"items":[@11-20],"total":25,"has_more":false,"next_uri":null}`,
 		}},
-		{name: "the end before the total of the first page alone", items: 20, says: "the total is 25", pages: []string{
+		{name: "the end before the total of the first page alone", items: 20, says: "5 of 25 items", pages: []string{
 			`{"items":[@1-10],"total":25,"has_more":true,` + next + `}`, `{"items":[@11-20],"has_more":false}`,
 		}},
-		{name: "a total alone, then the end", items: 20, says: "the total is 25", pages: []string{
+		{name: "a total alone, then the end", items: 20, says: "5 of 25 items", pages: []string{
 			`{"items":[@1-10],"total":25}`, `{"items":[@11-20],"has_more":false}`,
 		}},
 		{name: "page_count and total, then items alone", items: 20, says: "page 2 of 3", pages: []string{
@@ -156,52 +156,55 @@ func TestPagesThatWereAnnouncedMustCome(t *testing.T) {
 		{name: "page_count from page 2, then items alone", items: 20, page: 2, says: "page 3 of 4", pages: []string{
 			``, `{"items":[@1-10],"page_count":4,` + next + `}`, `{"items":[@11-20]}`,
 		}},
-		{name: "page_count and the first page_index, then items alone", items: 20, says: "page 2 of 3", pages: []string{
+		{name: "page_count and the first page_index, then items alone", items: 20, says: "the page repeats an earlier one", atMost: 3, pages: []string{
 			`{"items":[@1-10],"page_count":3,"page_index":1,` + next + `}`, `{"items":[@11-20]}`,
 		}},
-		{name: "next_uri alone, then a total alone", items: 20, says: "the total is 25", pages: []string{
+		{name: "next_uri alone, then a total alone", items: 20, says: "5 of 25 items", pages: []string{
 			`{"items":[@1-10],` + next + `}`, `{"items":[@11-20],"total":25}`,
 		}},
-		{name: "has_more false, next_uri", items: 10, says: "has_more is false, but there is a next_uri", pages: []string{
+		{name: "has_more false, next_uri", items: 10, says: "page 1 is the last, but has a next_uri", pages: []string{
 			`{"items":[@1-10],"has_more":false,` + next + `}`,
 		}},
 		{name: "has_more false, page_count 3", items: 10, says: "page 1 of 3", pages: []string{`{"items":[@1-10],"has_more":false,"page_count":3}`}},
 		{name: "has_more false, page_count 3, page 3", items: 5, page: 3, pages: []string{``, ``, `{"items":[@1-5],"has_more":false,"page_count":3}`}},
-		{name: "has_more false, total 25", items: 10, says: "the total is 25", pages: []string{`{"items":[@1-10],"has_more":false,"total":25}`}},
-		{name: "page_count 1, total 25", items: 10, says: "the total is 25", pages: []string{`{"items":[@1-10],"page_count":1,"total":25}`}},
-		{name: "counted, page_count 1, total 25", items: 10, says: "the total is 25", ahead: true, pages: []string{
+		{name: "has_more false, total 25", items: 10, says: "15 of 25 items", pages: []string{`{"items":[@1-10],"has_more":false,"total":25}`}},
+		{name: "page_count 1, total 25", items: 10, says: "15 of 25 items", pages: []string{`{"items":[@1-10],"page_count":1,"total":25}`}},
+		{name: "numbered, page_count 1, total 25", items: 10, says: "15 of 25 items", ahead: true, pages: []string{
 			`{"items":[@1-10],"page_index":1,"page_count":1,"total":25}`,
 		}},
-		{name: "counted, the last page has a next_uri", items: 20, says: "next_uri", ahead: true, pages: []string{
+		{name: "numbered, the last page has a next_uri", items: 20, says: "next_uri", ahead: true, pages: []string{
 			`{"items":[@1-10],"page_index":1,"page_count":2,"has_more":true,` + next + `}`,
 			`{"items":[@11-20],"page_index":2,"page_count":2,"has_more":false,` + next + `}`,
 		}},
-		{name: "no items, total 25", says: "the total is 25", pages: []string{`{"items":[],"has_more":false,"total":25}`}},
+		{name: "no items, total 25", says: "25 of 25 items", pages: []string{`{"items":[],"has_more":false,"total":25}`}},
+
+		{name: "page 1 is not read, and items are lacking", items: 13, page: 2, says: "2 of 25 items", ahead: true, pages: []string{
+			``, `{"items":[@11-20],"page_index":2,"page_count":3,"total":25}`, `{"items":[@21-23],"page_index":3,"page_count":3,"total":25}`,
+		}},
+
+		// A collection must not change while it is read.
+		{name: "it grows by an item", items: 10, says: "25 items in 3 pages became 26 in 3", pages: []string{
+			`{"items":[@1-10],"total":25,"has_more":true,"page_count":3,` + next + `}`, `{"items":[@11-20],"total":26,"page_count":3,"has_more":true,` + next + `}`,
+		}},
+		{name: "it grows by a page", items: 10, ahead: true, says: "25 items in 3 pages became 31 in 4", pages: []string{
+			`{"items":[@1-10],"total":25,"page_count":3,"page_index":1}`, `{"items":[@11-20],"total":31,"page_count":4,"page_index":2}`,
+			`{"items":[@21-30],"total":31,"page_count":4,"page_index":3}`, `{"items":[@31-31],"total":31,"page_count":4,"page_index":4}`,
+		}},
+		{name: "it shrinks", items: 10, ahead: true, says: "25 items in 3 pages became 20 in 2", atMost: 3, pages: []string{
+			`{"items":[@1-10],"total":25,"has_more":true,"page_count":3,"page_index":1,` + next + `}`,
+			`{"items":[@11-20],"total":20,"has_more":false,"page_count":2,"page_index":2,"next_uri":null}`,
+		}},
+		{name: "it shrinks behind the page", items: 20, says: "25 items in 3 pages became 20 in 2", pages: []string{
+			`{"items":[@1-10],"total":25,"has_more":true,"page_count":3,` + next + `}`, `{"items":[@11-20],"total":25,"has_more":true,"page_count":3,` + next + `}`,
+			`{"items":[],"total":20,"has_more":false,"page_count":2}`,
+		}},
+		{name: "it becomes empty", items: 10, says: "page 2 of 3 announces no further page", pages: []string{
+			`{"items":[@1-10],"total":25,"has_more":true,"page_count":3,` + next + `}`, `{"items":[],"total":0,"has_more":false,"page_count":0}`,
+		}},
 
 		// These are no contradictions.
 		{name: "page 1 is not read", items: 15, page: 2, pages: []string{
 			``, `{"items":[@1-10],"has_more":true,"total":25,` + next + `}`, `{"items":[@11-15],"has_more":false,"total":25}`,
-		}},
-		{name: "it grows", items: 26, pages: []string{
-			`{"items":[@1-10],"total":25,"has_more":true,"page_count":3,` + next + `}`, `{"items":[@11-20],"has_more":true,` + next + `}`,
-			`{"items":[@21-26],"has_more":false}`,
-		}},
-		{name: "the collection grows by a page", items: 31, pages: []string{
-			`{"items":[@1-10],"total":25,"has_more":true,"page_count":3,"page_index":1,` + next + `}`,
-			`{"items":[@11-20],"total":31,"has_more":true,"page_count":4,"page_index":2,` + next + `}`,
-			`{"items":[@21-30],"total":31,"has_more":true,"page_count":4,"page_index":3,` + next + `}`,
-			`{"items":[@31-31],"total":31,"has_more":false,"page_count":4,"page_index":4}`,
-		}},
-		{name: "it shrinks", items: 20, pages: []string{
-			`{"items":[@1-10],"total":25,"has_more":true,"page_count":3,"page_index":1,` + next + `}`,
-			`{"items":[@11-20],"total":20,"has_more":false,"page_count":2,"page_index":2,"next_uri":null}`,
-		}},
-		{name: "the collection shrinks behind the page", items: 20, pages: []string{
-			`{"items":[@1-10],"total":25,"has_more":true,"page_count":3,` + next + `}`, `{"items":[@11-20],"total":25,"has_more":true,"page_count":3,` + next + `}`,
-			`{"items":[],"total":20,"has_more":false,"page_count":2}`,
-		}},
-		{name: "the collection becomes empty", items: 10, pages: []string{
-			`{"items":[@1-10],"total":25,"has_more":true,"page_count":3,` + next + `}`, `{"items":[],"total":0,"has_more":false,"page_count":0}`,
 		}},
 		{name: "page_count with addresses alone", items: 15, pages: []string{
 			`{"items":[@1-10],"page_count":2,` + next + `}`, `{"items":[@11-15],"page_count":2,"next_uri":null}`,

@@ -2,10 +2,8 @@ package webdelivery
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
-	"net/http"
 
 	"github.com/google/go-querystring/query"
 
@@ -45,68 +43,30 @@ func (e *IncompleteError) Error() string {
 
 func (e *IncompleteError) outcomeOfWrite() Outcome { return OutcomeNotApplied }
 
-// collectionOf describes how to read a collection, and how many pages to prefetch.
-func collectionOf[T any, P resourceOf[T]](f *conn, first call, maxPages, ahead int) *paging.Collection[T] {
-	path, _ := cleanPath("path", first.Path) // spelled as resolve does, because a dialect may differ; its errors are those of send
-	read := func(ctx context.Context, query string) ([]T, paging.Page, error) {
-		cl := first
-		cl.Query = query
-		page, facts, err := readPage[T, P](ctx, f, cl)
-		if err != nil {
-			return nil, paging.Page{PastEnd: errors.Is(err, ErrNotFound) || errors.Is(err, ErrBadRequest)}, err
-		}
-		return page.Items, facts, nil
-	}
-	return &paging.Collection[T]{Path: path, Query: first.Query, MaxPages: maxPages, Ahead: ahead, Read: read}
-}
-
 // eachItem returns the items of all pages. It prefetches up to ahead pages.
 func eachItem[T any, P resourceOf[T]](ctx context.Context, f *conn, first call, maxPages, ahead int) iter.Seq2[T, error] {
 	if first.invalid != nil {
 		return failing[T](first.invalid)
 	}
-	collection := collectionOf[T, P](f, first, maxPages, ahead)
-	return func(yield func(T, error) bool) {
-		for items, err := range collection.All(ctx) {
-			for _, item := range items {
-				if !yield(item, nil) {
-					return
-				}
-			}
-			if broken, ok := errors.AsType[*paging.Broken](err); ok {
-				err = &IncompleteError{Path: f.secrets.Text(f.base.Path(collection.Path)), Page: broken.Pages, Reason: f.secrets.Text(broken.Reason)}
-			}
-			if err != nil {
-				yield(*new(T), err)
-			}
-		}
+	collection := paging.Collection[T]{
+		Query: first.Query, MaxPages: maxPages, Ahead: ahead,
+		Read: func(ctx context.Context, query string) ([]T, paging.Page, error) {
+			cl := first
+			cl.Query = query
+			page, facts, err := readPage[T, P](ctx, f, cl)
+			return page.Items, facts, err
+		},
+		Broken: func(pages int, reason string) error {
+			return &IncompleteError{Path: f.secrets.Text(f.base.Path(first.Path)), Page: pages, Reason: f.secrets.Text(reason)}
+		},
 	}
+	return collection.All(ctx)
 }
 
 func checkPaging(p *problems, page, count, maxPages int) {
 	p.addBelow0("page", int64(page))
 	p.addBelow0("count", int64(count))
 	p.addBelow0("MaxPages", int64(maxPages))
-}
-
-// getCall describes a GET of one address.
-func getCall(path, query string) call {
-	return describe(http.MethodGet, path, query)
-}
-
-// at describes a request to the address of the resource with these ids.
-func at(method, template string, ids ...string) call {
-	path, err := expand(template, ids...)
-	cl := describe(method, path, "")
-	cl.invalid = err
-	return cl
-}
-
-// objectCall describes a GET of one object. The last of the ids is its own.
-func objectCall(template, query string, ids ...string) call {
-	cl := at(http.MethodGet, template, ids...)
-	cl.Query, cl.id = query, ids[len(ids)-1]
-	return cl
 }
 
 // pagedCall describes a GET of one page. It is not sent if there are problems.

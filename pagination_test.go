@@ -68,39 +68,75 @@ func TestAllTasksFollowNextURIInEveryForm(t *testing.T) {
 	}
 }
 
-// The client follows no next_uri that leads elsewhere; package address has more of them.
-func TestAllTasksNeverFollowNextURIAstray(t *testing.T) {
+// Only the query of next_uri counts, and where the pages have their numbers not even that: however a service or a
+// gateway spells the address, each page comes from the address of the collection, and nothing is sent elsewhere.
+func TestAllReadsEveryPageHoweverNextURIIsSpelled(t *testing.T) {
 	t.Parallel()
-	for name, next := range map[string]string{
-		"itself":                      "/tasks?page=1&count=1",
-		"itself, in another order":    "/tasks?count=1&page=1",
-		"foreign host":                "http://evil.example.com/acme/v1/tasks?page=2",
-		"foreign host behind slashes": "//evil.example.com/acme/v1/tasks?page=2",
-		"userinfo":                    "http://user:secret@{ip}:8080/acme/v1/tasks?page=2",
-		"dots":                        "/config/../tasks?page=2",
-		"other collection":            "/config/networklists?page=2",
-		"other customer":              "/other/v1/tasks?page=2",
-		"no slash":                    "tasks?page=2",
-		"bad escape":                  "/tasks%zz?page=2",
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inFakeTime(t, setup{}, func(f *fixture) {
-				ip := strings.TrimSuffix(strings.TrimPrefix(f.srv.URL(), "http://"), ":8080")
-				answerWith(f, "/tasks", pageOf(1, strings.ReplaceAll(next, "{ip}", ip), "a"))
-				ids, err := readAll(f, webdelivery.TaskListOptions{Page: 1, Count: 1})
-				assert.Equal(f, []string{"a"}, ids)
-				var broken *webdelivery.IncompleteError
-				require.ErrorAs(f, err, &broken)
-				assert.Equal(f, "/acme/v1/tasks", broken.Path)
-				assert.Equal(f, 1, broken.Page)
-				assert.NotEmpty(f, broken.Reason)
-				assert.Len(f, f.srv.Requests(), 1)
-				assert.Zero(f, f.srv.ForeignDials())
-				assert.NotContains(f, fmt.Sprint(err), "secret")
-				assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
+	spellings := []string{
+		"{path}?page=2", "/acme/v1{path}?page=2", "{origin}/acme/v1{path}?page=2", "?page=2", "entries?page=2", "./entries?page=2", "../x/entries?page=2",
+		"//{host}/acme/v1{path}?page=2", "//198.51.100.7/acme/v1{path}?page=2", "http://198.51.100.7/acme/v1{path}?page=2",
+		"http://backend-1.internal:8080/acme/v1{path}?page=2", "http://localhost/acme/v1{path}?page=2", "https://{host}/acme/v1{path}?page=2",
+		"http://user:secret@{host}/acme/v1{path}?page=2", "/root/acme/v1{path}?page=2", "/acme/v2{path}?page=2", "/v1{path}?page=2",
+		"/other/v1{path}?page=2", "{path}/?page=2", "{path}#?page=3", "{path}?page=2#top", "//{path}?page=2", "/config/..{path}?page=2",
+		"/config/networklists?page=2", "/tasks%zz?page=2", "http://{unset}:port{path}?page=2", "{path}?PAGE=2", "next page", "/",
+	}
+	for _, spelling := range spellings {
+		_, query, _ := strings.Cut(spelling, "?")
+		for _, numbers := range []string{`"page_index":%d,"page_count":2,`, ""} {
+			if numbers == "" && !strings.HasPrefix(query, "page=2") {
+				continue // without a number, such an address leads nowhere
+			}
+			for name, reader := range readers() {
+				t.Run(strings.Join([]string{name, spelling, numbers}, " "), func(t *testing.T) {
+					t.Parallel()
+					inFakeTime(t, setup{}, func(f *fixture) {
+						host := strings.TrimPrefix(f.srv.URL(), "http://")
+						next := strings.NewReplacer("{path}", reader.path, "{origin}", f.srv.URL(), "{host}", host).Replace(spelling)
+						first, last := numbers, numbers
+						if numbers != "" {
+							first, last = fmt.Sprintf(numbers, 1), fmt.Sprintf(numbers, 2)
+						}
+						answerWith(f, reader.path, fmt.Sprintf(`{"items":[%s],%s"has_more":true,"next_uri":%q}`, anyItem("a"), first, next),
+							fmt.Sprintf(`{"items":[%s],%s"has_more":false,"next_uri":null}`, anyItem("b"), last))
+						ids, err := gather(reader.read(f.Context(), f.client, paging{}))
+						require.NoError(f, err)
+						assert.Equal(f, []string{"a", "b"}, ids)
+						assert.Equal(f, 2, f.srv.Count(http.MethodGet, reader.path))
+						assert.Zero(f, f.srv.ForeignDials())
+					})
+				})
+			}
+		}
+	}
+}
+
+// An address without a query that leads on is a read in a circle, and so is one that leads back.
+func TestAllNoticesACircle(t *testing.T) {
+	t.Parallel()
+	for _, next := range []string{"/tasks?page=1&count=1", "/tasks?count=1&page=1", "/tasks/page/2", "/tasks", "?", "http://evil.example.com/"} {
+		for _, pages := range []int{1, 3} {
+			t.Run(fmt.Sprint(next, " after ", pages), func(t *testing.T) {
+				t.Parallel()
+				inFakeTime(t, setup{}, func(f *fixture) {
+					var bodies []string
+					for i := 1; i < pages; i++ {
+						bodies = append(bodies, pageOf(0, fmt.Sprint("/tasks?page=", i+1), fmt.Sprint("t", i)))
+					}
+					bodies = append(bodies, pageOf(0, next, "last"), pageOf(0, "/tasks?page=2", []string{"last", "t1"}[min(pages-1, 1)]))
+					answerWith(f, "/tasks", bodies...)
+					ids, err := readAll(f, webdelivery.TaskListOptions{Page: 1, Count: 1})
+					assert.Len(f, ids, pages)
+					var broken *webdelivery.IncompleteError
+					require.ErrorAs(f, err, &broken)
+					assert.Equal(f, "/acme/v1/tasks", broken.Path)
+					assert.Equal(f, pages+1, broken.Page)
+					assert.Contains(f, broken.Reason, "repeats")
+					assert.Len(f, f.srv.Requests(), pages+1)
+					assert.Zero(f, f.srv.ForeignDials())
+					assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
+				})
 			})
-		})
+		}
 	}
 }
 

@@ -536,56 +536,6 @@ func (f *fixture) addFault(v variant, op operationOf, when moment) (dials *atomi
 	return dials, f.srv.Fail(fault)
 }
 
-// pageFault is a page of a collection without a way to the next one.
-type pageFault struct{ fault, next string }
-
-func pageFaults() []pageFault {
-	return []pageFault{
-		{"no next_uri, although has_more is true", `null`},
-		{"next_uri leads to the page it stands on", `"{path}?count=1&page=2"`},
-		{"next_uri leads to the page before", `"{path}?count=1"`},
-		{"next_uri leads to another host", `"http://198.51.100.7/acme/v1{path}?page=3"`},
-		{"next_uri leads to another host without a scheme", `"//198.51.100.7/acme/v1{path}?page=3"`},
-		{"next_uri has another scheme", `"https://{host}/acme/v1{path}?page=3"`},
-		{"next_uri has dots in its path", `"/config/..{path}?page=3"`},
-		{"next_uri leads to another collection", `"/elsewhere?page=3"`},
-		{"next_uri leads to another customer", `"http://{host}/other/v1{path}?page=3"`},
-	}
-}
-
-// All yields the items that were read and an error that says what is wrong, and sends no other request.
-func TestPagesWithoutAWayOn(t *testing.T) {
-	t.Parallel()
-	for _, fault := range pageFaults() {
-		for _, op := range operationsOf() {
-			if !op.Follows { // read-ahead counts pages and follows no address
-				continue
-			}
-			t.Run(fault.fault+"/"+op.String(), func(t *testing.T) {
-				t.Parallel()
-				inReliableService(t, setup{}, func(f *fixture) {
-					prepared := f.prepare(op)
-					own := op.PathOf(prepared.use)
-					host := strings.TrimPrefix(f.srv.URL(), "http://")
-					next := strings.NewReplacer("{path}", own, "{host}", host).Replace(fault.next)
-					body := `{"items":[` + anyItem("b") + `],"total":3,"has_more":true,"page_count":3,"page_index":2,"next_uri":` + next + `}`
-					f.fail(testserver.Fault{Path: own, Skip: 1, Count: 1, Body: body})
-
-					items, err := prepared.call(f.Context(), f.client)
-
-					var broken *webdelivery.IncompleteError
-					require.ErrorAs(f, err, &broken)
-					assert.Equal(f, "/acme/v1"+own, broken.Path)
-					assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
-					assert.Zero(f, f.srv.ForeignDials())
-					assert.Equal(f, 2, items)
-					assert.Len(f, f.srv.Requests(), 2)
-				})
-			})
-		}
-	}
-}
-
 // cancellation is a moment at which the caller cancels.
 type cancellation struct {
 	moment  string

@@ -76,6 +76,26 @@ func describe(method, path, query string) call {
 	return call{Request: r, limited: limited}
 }
 
+// getCall describes a GET of one address.
+func getCall(path, query string) call {
+	return describe(http.MethodGet, path, query)
+}
+
+// at describes a request to the address of the resource with these ids.
+func at(method, template string, ids ...string) call {
+	path, err := expand(template, ids...)
+	cl := describe(method, path, "")
+	cl.invalid = err
+	return cl
+}
+
+// objectCall describes a GET of one object. The last of the ids is its own.
+func objectCall(template, query string, ids ...string) call {
+	cl := at(http.MethodGet, template, ids...)
+	cl.Query, cl.id = query, ids[len(ids)-1]
+	return cl
+}
+
 // conn carries out every call. Services hold the conn, not the Client.
 type conn struct {
 	base      *address.Base

@@ -37,7 +37,7 @@ func listReads() []Operation {
 		},
 		{
 			Name: "NetworkLists.All", Kind: Pages, Method: http.MethodGet, Path: lists, Requests: filled, Items: filled,
-			InOrder: true, Follows: true,
+			InOrder: true,
 			sequence: plain(func(ctx context.Context, c *webdelivery.Client, _ *Use) iter.Seq2[webdelivery.NetworkList, error] {
 				return c.NetworkLists.All(ctx, webdelivery.NetworkListOptions{Count: 1})
 			}),
@@ -92,7 +92,7 @@ func entryReads() []Operation {
 		},
 		{
 			Name: "NetworkLists.AllEntries", Kind: Pages, Method: http.MethodGet, Path: entries, Requests: filled, Items: filled,
-			InOrder: true, Follows: true, sequence: all(),
+			InOrder: true, sequence: all(),
 		},
 		{
 			Name: "NetworkLists.AllEntries", Variant: "with ReadAhead", Kind: Pages, Method: http.MethodGet, Path: entries,

@@ -52,7 +52,6 @@ type Operation struct {
 	Bodiless bool // its responses have no body
 	InOrder  bool // its requests follow each other, so that those before a fault are known
 	Resumes  bool // it goes on after a fault in the middle of a response
-	Follows  bool // it follows the addresses of next pages
 	Shared   bool // its requests go on after its caller has left
 	Waits    bool // it waits for a change that may still happen after the call has failed
 	Polls    bool // it polls through an outage, until its context ends

@@ -29,7 +29,7 @@ func tasks() []Operation {
 		},
 		{
 			Name: "Tasks.All", Kind: Pages, Method: http.MethodGet, Path: "/tasks", Requests: filled, Items: filled,
-			InOrder: true, Follows: true,
+			InOrder: true,
 			sequence: plain(func(ctx context.Context, c *webdelivery.Client, _ *Use) iter.Seq2[webdelivery.Task, error] {
 				return c.Tasks.All(ctx, webdelivery.TaskListOptions{Count: 1})
 			}),

@@ -1,43 +1,44 @@
 package paging
 
 import (
+	"cmp"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// Unknown is the value of a number that a page does not contain.
-const Unknown = -1
-
-// Page describes a page and how to find the next one.
+// Page describes a page and how to find the next one. A number of 0 is unknown: an empty collection says nothing more
+// than that, and some services count only the page on an empty one.
 type Page struct {
-	IDs       []string // IDs of its items
-	Own       *Link    // the page's own address; nil if absent or unreadable
-	Next      *Link    // the address of the next page; nil if absent
-	Announces bool     // the page says whether further pages exist
-	HasMore   *bool    // the member has_more; nil if absent
-	Index     int      // page_index, from 1; 0 if absent
-	Count     int      // page_count, or Unknown
-	Total     int64    // number of items in the whole collection, or Unknown
-	PastEnd   bool     // the request failed, possibly because there is no such page
+	IDs     []string // IDs of its items
+	Next    *string  // the query of next_uri; nil if it is absent or null
+	Ends    bool     // next_uri is null
+	HasMore *bool    // the member has_more; nil if absent
+	Index   int      // page_index, from 1
+	Count   int      // page_count
+	Total   int64    // number of items in the whole collection
+	Refused string   // status of a request that failed, possibly because there is no such page
 }
 
-// Link is an address from the service.
-type Link struct {
-	Path, Query string // the path is relative to the base URL
-	Err         error  // why the address cannot be used
-}
-
-// more reports whether the page, whose number is given, announces another one. A page without these members counts as
-// the last, because some services omit false and null.
-func (p *Page) more(number int) bool {
+// More reports whether another page exists or may exist, and whether the page says so. number is that of the page, if
+// it does not contain its own. has_more takes precedence over the rest, and a total over a next_uri of null, because it
+// is more exact.
+func (p *Page) More(number int) (more, said bool) {
+	number = cmp.Or(p.Index, number)
 	switch {
 	case p.HasMore != nil:
-		return *p.HasMore
+		return *p.HasMore, true
 	case p.Next != nil:
-		return true
+		return true, true
+	case p.Count > 0:
+		return number < p.Count, true
+	case p.Ends && p.Total == 0:
+		return false, true
+	case number == 1 && p.Total > 0:
+		return p.Total > int64(len(p.IDs)), false
 	default:
-		return number < p.Count
+		return len(p.IDs) > 0 && !p.Ends, false
 	}
 }
 
@@ -53,18 +54,15 @@ func NumberIn(query, name string) int {
 // taken from next. Parameters that only next has are kept byte for byte, because a cursor may contain anything that RFC
 // 3986 allows, such as a semicolon.
 func withFilters(next, first string) string {
-	var theirs []string
 	ours, _ := url.ParseQuery(first)
 	ours.Del("page")
-	for text := range strings.SplitSeq(next, "&") {
+	theirs := slices.DeleteFunc(strings.Split(next, "&"), func(text string) bool {
 		name, _, _ := strings.Cut(text, "=")
 		name, _ = url.QueryUnescape(name)
 		if name == "count" {
 			ours.Del(name)
 		}
-		if text != "" && !ours.Has(name) {
-			theirs = append(theirs, text)
-		}
-	}
+		return text == "" || ours.Has(name)
+	})
 	return strings.TrimSuffix(strings.Join(append(theirs, ours.Encode()), "&"), "&")
 }

@@ -22,7 +22,6 @@ import (
 )
 
 var (
-	errAway   = errors.New("leads to another origin")
 	errNoPage = errors.New("no such page")
 	errOutage = errors.New("outage")
 )
@@ -37,46 +36,36 @@ type reader struct {
 
 // said returns a page without any facts except those that the options add.
 func said(options ...func(*paging.Page)) paging.Page {
-	p := paging.Page{Count: paging.Unknown, Total: paging.Unknown}
+	p := paging.Page{}
 	for _, option := range options {
 		option(&p)
 	}
 	return p
 }
 
-func link(address string) *paging.Link {
-	if strings.Contains(address, "//") {
-		return &paging.Link{Err: errAway}
-	}
-	path, query, _ := strings.Cut(address, "?")
-	return &paging.Link{Path: path, Query: query}
-}
+func next(query string) func(*paging.Page) { return func(p *paging.Page) { p.Next = &query } }
+func hasMore(more bool) func(*paging.Page) { return func(p *paging.Page) { p.HasMore = &more } }
+func index(n int) func(*paging.Page)       { return func(p *paging.Page) { p.Index = n } }
+func count(n int) func(*paging.Page)       { return func(p *paging.Page) { p.Count = n } }
+func total(n int64) func(*paging.Page)     { return func(p *paging.Page) { p.Total = n } }
 
-func next(address string) func(*paging.Page) {
-	return func(p *paging.Page) { p.Next, p.Announces = link(address), true }
-}
-
-func hasMore(more bool) func(*paging.Page) {
-	return func(p *paging.Page) { p.HasMore, p.Announces = &more, true }
-}
-func index(n int) func(*paging.Page)   { return func(p *paging.Page) { p.Index = n } }
-func count(n int) func(*paging.Page)   { return func(p *paging.Page) { p.Count, p.Announces = n, true } }
-func total(n int64) func(*paging.Page) { return func(p *paging.Page) { p.Total = n } }
-func uri(a string) func(*paging.Page)  { return func(p *paging.Page) { p.Own = link(a) } }
-
-// all reads the collection /things of the reader, whose items are words. ahead is the number of pages to prefetch.
-func (r *reader) all(ctx context.Context, query string, maxPages, ahead int) iter.Seq2[[]string, error] {
+// all reads the collection of the reader, whose items are words. ahead is the number of pages to prefetch.
+func (r *reader) all(ctx context.Context, query string, maxPages, ahead int) iter.Seq2[string, error] {
 	c := paging.Collection[string]{
-		Path: "/things", Query: query, MaxPages: maxPages, Ahead: ahead,
+		Query: query, MaxPages: maxPages, Ahead: ahead,
 		Read: func(_ context.Context, query string) ([]string, paging.Page, error) {
 			r.mu.Lock()
 			r.asked = append(r.asked, query)
 			r.mu.Unlock()
 			values, _ := url.ParseQuery(query) // without the parts that it refuses
 			words, page, err := r.answer(values)
-			page.IDs, page.PastEnd = strings.Fields(words), errors.Is(err, errNoPage)
+			page.IDs = strings.Fields(words)
+			if errors.Is(err, errNoPage) {
+				page.Refused = "404 no such page"
+			}
 			return page.IDs, page, err
 		},
+		Broken: func(pages int, reason string) error { return fmt.Errorf("after %d: %s", pages, reason) },
 	}
 	return c.All(ctx)
 }
@@ -97,15 +86,11 @@ func pagesOf(pages ...any) func(url.Values) (string, paging.Page, error) {
 	}
 }
 
-func read(pages iter.Seq2[[]string, error]) (items string, err error) {
+func read(pages iter.Seq2[string, error]) (items string, err error) {
 	var words []string
-	for page, e := range pages {
-		words = append(words, page...)
+	for word, e := range pages {
 		if err = e; e == nil {
-			continue
-		}
-		if broken, ok := errors.AsType[*paging.Broken](e); ok {
-			err = fmt.Errorf("after %d: %w", broken.Pages, broken)
+			words = append(words, word)
 		}
 	}
 	return strings.Join(words, " "), err
@@ -124,48 +109,50 @@ func TestAll(t *testing.T) {
 		err      string   // a part of the expected error; "": none
 	}{
 		// Pages that announce the next one.
-		{"next_uri leads on", "", 0, []any{"a b", said(next("/things?page=2")), "c", said(next("/things?page=3")), "d", said(hasMore(false))}, "a b c d", []string{"", "page=2", "page=3"}, ""},
+		{"next_uri leads on", "", 0, []any{"a b", said(next("page=2")), "c", said(next("page=3")), "d", said(hasMore(false))}, "a b c d", []string{"", "page=2", "page=3"}, ""},
 		{"has_more is false", "", 0, []any{"a", said(hasMore(false))}, "a", nil, ""},
-		{"has_more counts more than next_uri where all has come", "", 0, []any{"a", said(hasMore(false), next("/things?page=2"), total(1))}, "a", nil, ""},
-		{"has_more is false beside a next_uri", "", 0, []any{"a", said(hasMore(false), next("/things?page=2"))}, "a", nil, "after 1: has_more is false, but there is a next_uri"},
-		{"has_more is false beside a next_uri, and items are lacking", "", 0, []any{"a", said(hasMore(false), next("/things?page=2"), total(2))}, "a", nil, "has_more is false, but there is a next_uri"},
-		{"has_more is true without next_uri", "", 0, []any{"a", said(hasMore(true))}, "a", nil, "has_more is true, but there is no next_uri"},
-		{"page_count without next_uri", "", 0, []any{"a", said(count(2))}, "a", nil, "this is page 1 of 2, but there is no next_uri"},
+		{"has_more counts more than next_uri where all has come", "", 0, []any{"a", said(hasMore(false), next("page=2"), total(1))}, "a", nil, ""},
+		{"has_more is false beside a next_uri", "", 0, []any{"a", said(hasMore(false), next("page=2"))}, "a", nil, "after 1: page 1 is the last, but has a next_uri"},
+		{"has_more is false beside a next_uri, and items are lacking", "", 0, []any{"a", said(hasMore(false), next("page=2"), total(2))}, "a", nil, "1 of 2 items are missing"},
+		{"has_more is true without next_uri", "", 0, []any{"a", said(hasMore(true)), "b", said(hasMore(false))}, "a b", []string{"", "page=2"}, ""},
+		{"page_count without next_uri", "", 0, []any{"a", said(count(2)), "b", said()}, "a b", []string{"", "page=2"}, ""},
+		{"has_more is true without next_uri, and the page number is ignored", "", 0, []any{"a", said(hasMore(true)), "a", said(hasMore(true))}, "a", nil, "the page repeats an earlier one"},
+		{"next_uri is missing on a later page", "", 0, []any{"a", said(next("cursor=x")), "b", said(hasMore(true))}, "a b", nil, "after 2: more pages are announced, but there is no next_uri"},
 		{"page_count of 1", "", 0, []any{"a", said(count(1))}, "a", nil, ""},
-		{"a page later says nothing", "", 0, []any{"a", said(next("/things?page=2")), "b", said()}, "a b", nil, ""},
-		{"the last page is not the last of page_count", "", 0, []any{"a", said(count(3), next("/things?page=2")), "b", said(hasMore(false))}, "a b", nil, "page 2 of 3 announces no further page"},
-		{"page_count shrinks", "", 0, []any{"a", said(count(3), next("/things?page=2")), "b", said(count(2), hasMore(false))}, "a b", nil, ""},
-		{"fewer items than the last total", "", 0, []any{"a", said(total(1), next("/things?page=2")), "b", said(total(3), hasMore(false))}, "a b", nil, "received 2 items, but the total is 3"},
-		{"more items than the total", "", 0, []any{"a", said(total(1), next("/things?page=2")), "b", said(hasMore(false))}, "a b", nil, ""},
-		{"a total counts from page 1 only", "page=2", 0, []any{"b", said(index(2), total(5), hasMore(false))}, "b", nil, ""},
+		{"a page later says nothing", "", 0, []any{"a", said(next("page=2")), "b", said()}, "a b", nil, ""},
+		{"the last page is not the last of page_count", "", 0, []any{"a", said(count(3), next("page=2")), "b", said(hasMore(false))}, "a b", nil, "page 2 of 3 announces no further page"},
+		{"page_count shrinks", "", 0, []any{"a", said(count(3), next("page=2")), "b", said(count(2), hasMore(false))}, "a", nil, "0 items in 3 pages became 0 in 2"},
+		{"the total changes", "", 0, []any{"a", said(total(1), next("page=2")), "b", said(total(3), hasMore(false))}, "a", nil, "1 items in 0 pages became 3 in 0"},
+		{"fewer items than the total", "", 0, []any{"a", said(next("page=2")), "b", said(total(3), hasMore(false))}, "a b", nil, "1 of 3 items are missing"},
+		{"more items than the total", "", 0, []any{"a", said(total(1), next("page=2")), "b", said(hasMore(false))}, "a", nil, "received 2 items, but the total is 1"},
+		{"one page that is not the first, of an unknown size", "page=2", 0, []any{"b", said(index(2), total(5), hasMore(false))}, "b", nil, ""},
+		{"one page that is not the first, as large as requested", "page=2&count=2", 0, []any{"b c", said(total(5), hasMore(false))}, "b c", nil, "1 of 5 items are missing"},
+		{"pages that are not the first", "page=2", 0, []any{"c d", said(total(5), next("page=3")), "e", said(hasMore(false))}, "c d e", nil, ""},
+		{"pages that are not the first, and an item is lacking", "page=2", 0, []any{"c d", said(total(6), next("page=3")), "e", said(hasMore(false))}, "c d e", nil, "1 of 6 items are missing"},
 
-		// Addresses that next_uri may have.
-		{"next_uri leads to another origin", "", 0, []any{"a", said(next("//example.net/things?page=2"))}, "a", nil, errAway.Error()},
-		{"next_uri leads to another collection", "", 0, []any{"a", said(next("/others?page=2"))}, "a", nil, "next_uri leads to another collection, /others"},
-		{"next_uri leads to itself", "page=1", 0, []any{"a", said(next("/things?page=1"))}, "a", nil, "next_uri leads in a circle, to /things"},
-		{"next_uri leads in a circle, in another order", "", 0, []any{"a", said(next("/things?page=2&count=1")), "b", said(next("/things?page=3")), "c", said(next("/things?count=1&page=2"))}, "a b c", nil, "leads in a circle"},
-		{"next_uri leads to the address that a page gave for itself", "", 0, []any{"a", said(uri("/things?count=1"), next("/things?page=2")), "b", said(next("/things?count=1"))}, "a b", nil, "leads in a circle"},
-		{"the address that a page gives for itself leads elsewhere", "", 0, []any{"a", said(uri("//example.net"), next("/things?page=2")), "b", said(hasMore(false))}, "a b", nil, ""},
-		{"a filter is left out of next_uri", "status=failed&count=1", 0, []any{"a", said(next("/things?page=2&count=5")), "b", said(hasMore(false))}, "a b", []string{"status=failed&count=1", "page=2&count=5&status=failed"}, ""},
-		{"a cursor that is no form", "status=failed", 0, []any{"a", said(next("/things?cursor=a;b")), "b", said(next("/things?cursor=a;c")), "c", said(next("/things?cursor=a;b"))}, "a b c", []string{"status=failed", "cursor=a;b&status=failed", "cursor=a;c&status=failed"}, "leads in a circle"},
+		// Queries that next_uri may have.
+		{"next_uri leads to itself", "page=1", 0, []any{"a", said(next("page=1")), "a", said(next("page=1"))}, "a", nil, "the page repeats an earlier one"},
+		{"next_uri leads in a circle", "", 0, []any{"a", said(next("page=2&count=1")), "b", said(next("page=3")), "c", said(next("count=1&page=2")), "b", said(next("page=3"))}, "a b c", nil, "after 4: the page repeats an earlier one"},
+		{"a filter is left out of next_uri", "status=failed&count=1", 0, []any{"a", said(next("page=2&count=5")), "b", said(hasMore(false))}, "a b", []string{"status=failed&count=1", "page=2&count=5&status=failed"}, ""},
+		{"a cursor that is no form", "status=failed", 0, []any{"a", said(next("cursor=a;b")), "b", said(next("cursor=a;c")), "c", said(next("cursor=a;b")), "b", said()}, "a b c", []string{"status=failed", "cursor=a;b&status=failed", "cursor=a;c&status=failed", "cursor=a;b&status=failed"}, "repeats"},
 
 		// Pages that contradict each other.
 		{"page_index is another one", "", 0, []any{"a", said(index(2), hasMore(false))}, "", nil, "after 1: requested page 1, but got page 2"},
 		{"page_index is the one that was asked for", "page=3", 0, []any{"a", said(index(3), hasMore(false))}, "a", nil, ""},
-		{"page_index jumps", "", 0, []any{"a", said(index(1), next("/things?page=2")), "b", said(index(3))}, "a", nil, "after 2: requested page 2, but got page 3"},
-		{"page_index stays", "", 0, []any{"a", said(index(1), next("/things?page=2")), "b", said(index(1))}, "a", nil, "requested page 2, but got page 1"},
-		{"a page repeats an earlier one", "", 0, []any{"a b", said(next("/things?page=2")), "a c", said(next("/things?page=3"))}, "a b", nil, "the page repeats an earlier one"},
-		{"a page has no new item", "", 0, []any{"a b", said(next("/things?page=2")), "b a", said(hasMore(false))}, "a b", nil, "the page has no new item"},
-		{"a short page has no new item, and announces another", "", 0, []any{"a b", said(next("/things?page=2")), "b", said(next("/things?page=3"))}, "a b", nil, "the page has no new item"},
-		{"a short last page has known items alone", "", 0, []any{"a b", said(next("/things?page=2")), "b", said(hasMore(false))}, "a b b", nil, ""},
-		{"some items are known", "", 0, []any{"a b", said(next("/things?page=2")), "b c", said(hasMore(false))}, "a b b c", nil, ""},
-		{"two empty pages", "", 0, []any{"", said(next("/things?page=2")), "", said(next("/things?page=3")), "a", said(hasMore(false))}, "a", nil, ""},
-		{"three empty pages", "", 0, []any{"a", said(next("/things?page=2")), "", said(next("/things?page=3")), "", said(next("/things?page=4")), "", said(next("/things?page=5"))}, "a", nil, "3 pages in a row are empty, but more are announced"},
-		{"empty pages that do not follow one another", "", 0, []any{"", said(next("/things?page=2")), "", said(next("/things?page=3")), "a", said(next("/things?page=4")), "", said(next("/things?page=5")), "", said(next("/things?page=6")), "b", said(hasMore(false))}, "a b", nil, ""},
-		{"MaxPages is reached", "", 2, []any{"a", said(next("/things?page=2")), "b", said(next("/things?page=3"))}, "a b", nil, "after 2: more pages follow or may follow, but MaxPages allows at most 2"},
-		{"MaxPages is enough", "", 2, []any{"a", said(next("/things?page=2")), "b", said(hasMore(false))}, "a b", nil, ""},
-		{"an error ends it", "", 0, []any{"a", said(next("/things?page=2")), "", errOutage}, "a", nil, "outage"},
-		{"a refused page that was announced", "count=5", 0, []any{"a", said(next("/things?page=2")), "", errNoPage}, "a", nil, "no such page"},
+		{"page_index jumps", "", 0, []any{"a", said(index(1), next("page=2")), "b", said(index(3))}, "a", nil, "after 2: requested page 2, but got page 3"},
+		{"page_index stays", "", 0, []any{"a", said(index(1), next("page=2")), "b", said(index(1))}, "a", nil, "requested page 2, but got page 1"},
+		{"a page repeats an earlier one", "", 0, []any{"a b", said(next("page=2")), "a c", said(next("page=3"))}, "a b", nil, "the page repeats an earlier one"},
+		{"a page has no new item", "", 0, []any{"a b", said(next("page=2")), "b a", said(hasMore(false))}, "a b", nil, "the page repeats an earlier one"},
+		{"a short page has no new item, and announces another", "", 0, []any{"a b", said(next("page=2")), "b", said(next("page=3"))}, "a b", nil, "the page repeats an earlier one"},
+		{"a short last page has known items alone", "", 0, []any{"a b", said(next("page=2")), "b", said(hasMore(false))}, "a b b", nil, ""},
+		{"some items are known", "", 0, []any{"a b", said(next("page=2")), "b c", said(hasMore(false))}, "a b b c", nil, ""},
+		{"two empty pages", "", 0, []any{"", said(next("page=2")), "", said(next("page=3")), "a", said(hasMore(false))}, "a", nil, ""},
+		{"three empty pages", "", 0, []any{"a", said(next("page=2")), "", said(next("page=3")), "", said(next("page=4")), "", said(next("page=5"))}, "a", nil, "3 pages in a row are empty, but more are announced"},
+		{"empty pages that do not follow one another", "", 0, []any{"", said(next("page=2")), "", said(next("page=3")), "a", said(next("page=4")), "", said(next("page=5")), "", said(next("page=6")), "b", said(hasMore(false))}, "a b", nil, ""},
+		{"MaxPages is reached", "", 2, []any{"a", said(next("page=2")), "b", said(next("page=3"))}, "a b", nil, "after 2: more pages follow or may follow, but MaxPages allows at most 2"},
+		{"MaxPages is enough", "", 2, []any{"a", said(next("page=2")), "b", said(hasMore(false))}, "a b", nil, ""},
+		{"an error ends it", "", 0, []any{"a", said(next("page=2")), "", errOutage}, "a", nil, "outage"},
+		{"a refused page that was announced", "count=5", 0, []any{"a", said(next("page=2")), "", errNoPage}, "a", nil, "no such page"},
 
 		// Pages that do not announce whether others follow are counted.
 		{"until a short page", "count=2", 0, []any{"a b", said(), "c d", said(), "e", said()}, "a b c d e", []string{"count=2", "count=2&page=2", "count=2&page=3"}, ""},
@@ -175,18 +162,20 @@ func TestAll(t *testing.T) {
 		{"by page_index", "", 0, []any{"a", said(index(1)), "b", said(index(2)), "", said()}, "a b", []string{"", "page=2", "page=3"}, ""},
 		{"until the total", "", 0, []any{"a", said(total(2)), "b", said()}, "a b", []string{"", "page=2"}, ""},
 		{"a page larger than the first", "", 0, []any{"a", said(), "b c", said(), "", said()}, "a b c", nil, ""},
-		{"an empty page before the total", "", 0, []any{"a", said(total(3)), "", said()}, "a", nil, "received 1 of 3 items, but this page has no new one"},
+		{"an empty page before the total", "", 0, []any{"a", said(total(3)), "", said()}, "a", nil, "2 of 3 items are missing"},
 		{"the second page is the first again: no paging", "", 0, []any{"a b", said(), "a b", said()}, "a b", nil, ""},
 		{"the second page is the first again, of as many items as asked for", "count=2", 0, []any{"a b", said(), "a b", said()}, "a b", nil, "the page repeats an earlier one"},
-		{"the second page is the first again, and items are lacking", "", 0, []any{"a b", said(total(3)), "a b", said()}, "a b", nil, "received 2 of 3 items, but this page has no new one"},
+		{"the second page is the first again, and items are lacking", "", 0, []any{"a b", said(total(3)), "a b", said()}, "a b", nil, "1 of 3 items are missing"},
 		{"a later page repeats", "", 0, []any{"a b", said(), "c d", said(), "a b", said()}, "a b c d", nil, "the page repeats an earlier one"},
 		{"a later page begins like an earlier one", "", 0, []any{"a b", said(), "c d", said(), "c e", said()}, "a b c d", nil, "the page repeats an earlier one"},
 		{"a later page has no new item", "", 0, []any{"a b", said(), "c d", said(), "d b", said()}, "a b c d", nil, "the page repeats an earlier one"},
 		{"a short page that was moved on", "", 0, []any{"a b", said(), "c d", said(), "d", said()}, "a b c d", nil, ""},
 		{"a short page that begins like an earlier one", "", 0, []any{"a b", said(), "c d", said(), "c", said()}, "a b c d", nil, "the page repeats an earlier one"},
 		{"refused after a short page", "count=3", 0, []any{"a b", said(), "c d", said(), "", errNoPage}, "a b c d", nil, ""},
-		{"refused after a full page", "count=2", 0, []any{"a b", said(), "", errNoPage}, "a b", nil, "no such page"},
-		{"refused, and items are lacking", "count=3", 0, []any{"a b", said(total(4)), "", errNoPage}, "a b", nil, "no such page"},
+		{"refused after a full page", "count=2", 0, []any{"a b", said(), "", errNoPage}, "a b", nil, "after 1: page 2 was refused (404 no such page), and nothing says that page 1 is the last"},
+		{"refused, and items are lacking", "count=3", 0, []any{"a b", said(total(4)), "", errNoPage}, "a b", nil, "page 2 was refused"},
+		{"refused although it was announced", "count=3", 0, []any{"a b", said(hasMore(true)), "", errNoPage}, "a b", nil, "no such page"},
+		{"refused after a full page that is not the first", "page=2&count=1", 0, []any{"b", said(), "", errNoPage}, "b", nil, "page 3 was refused"},
 		{"the first page is refused", "count=3", 0, []any{"", errNoPage}, "", nil, "no such page"},
 		{"an outage after a short page", "count=3", 0, []any{"a b", said(), "", errOutage}, "a b", nil, "outage"},
 		{"MaxPages, and nobody knows", "", 1, []any{"a", said()}, "a", nil, "MaxPages allows at most 1"},
@@ -239,7 +228,8 @@ func numbered(pages, size int, options ...func(*paging.Page)) func(url.Values) (
 		}
 		page := said(index(n), count(pages), total(int64(pages*size)), hasMore(n < pages))
 		if n < pages {
-			page.Next = link(fmt.Sprintf("/things?page=%d", n+1))
+			query := fmt.Sprintf("page=%d", n+1)
+			page.Next = &query
 		}
 		for _, option := range options {
 			option(&page)
@@ -276,20 +266,21 @@ func TestAhead(t *testing.T) {
 		{"another page", "", 0, numbered(3, 1, on(2, index(3))), "i1", "requested page 2, but got page 3"},
 		{"another total", "", 0, numbered(3, 1, on(3, total(4))), "i1 i2", "3 items in 3 pages became 4 in 3"},
 		{"another page_count", "", 0, numbered(3, 1, on(2, count(4))), "i1", "3 items in 3 pages became 3 in 4"},
-		{"a page without total and page_count", "", 0, numbered(3, 1, on(2, total(paging.Unknown)), on(2, count(paging.Unknown))), "i1 i2 i3", ""},
-		{"the last page announces another", "", 0, numbered(2, 1, on(2, hasMore(true))), "i1 i2", "the last of 2 pages announces more"},
-		{"the total is not what came", "", 0, numbered(2, 1, total(3)), "i1 i2", "received 2 items, but the total is 3"},
+		{"a page without total and page_count", "", 0, numbered(3, 1, on(2, total(0)), on(2, count(0))), "i1 i2 i3", ""},
+		{"the last page announces another, but all items have come", "", 0, numbered(2, 1, on(2, hasMore(true))), "i1 i2", ""},
+		{"the last page announces another, and there is no total", "", 0, numbered(2, 1, total(0), on(2, hasMore(true))), "i1 i2", "page 2 is the last, but has a next_uri or announces more"},
+		{"the total is not what came", "", 0, numbered(2, 1, total(3)), "i1 i2", "1 of 3 items are missing"},
 		{"empty pages", "", 0, numbered(5, 0), "", "3 pages in a row are empty"},
 		{"a page again", "", 0, func(url.Values) (string, paging.Page, error) { return "i1", said(count(1), index(1)), nil }, "i1", ""},
 		{"an outage of the first page", "", 0, pagesOf("", errOutage), "", "outage"},
-		{"no page_count: one by one", "", 0, pagesOf("a", said(index(1), next("/things?page=2")), "b", said(index(2), hasMore(false))), "a b", ""},
-		{"no page_index: one by one", "", 0, pagesOf("a", said(count(2), next("/things?page=2")), "b", said(count(2), hasMore(false))), "a b", ""},
-		{"one by one, and the total changes", "", 0, pagesOf("a", said(index(1), total(2), next("/things?page=2")), "b", said(index(2), total(3), hasMore(false))), "a", "the collection changed while it was read: 2 items in 0 pages became 3 in 0"},
-		{"one by one, and more items than the total", "", 0, pagesOf("a", said(index(1), total(1), next("/things?page=2")), "b c", said(index(2), hasMore(false))), "a", "received 3 items, but the total is 1"},
-		{"page_count of 0, and more are announced", "", 0, pagesOf("", said(index(1), count(0), next("/things?page=2")), "a", said(index(2), hasMore(false))), "a", ""},
+		{"no page_count: one by one", "", 0, pagesOf("a", said(index(1), next("page=2")), "b", said(index(2), hasMore(false))), "a b", ""},
+		{"no page_index: one by one", "", 0, pagesOf("a", said(count(2), next("page=2")), "b", said(count(2), hasMore(false))), "a b", ""},
+		{"one by one, and the total changes", "", 0, pagesOf("a", said(index(1), total(2), next("page=2")), "b", said(index(2), total(3), hasMore(false))), "a", "the collection changed while it was read: 2 items in 0 pages became 3 in 0"},
+		{"one by one, and more items than the total", "", 0, pagesOf("a", said(index(1), total(1), next("page=2")), "b c", said(index(2), hasMore(false))), "a", "received 3 items, but the total is 1"},
+		{"page_count of 0, and more are announced", "", 0, pagesOf("", said(index(1), count(0), next("page=2")), "a", said(index(2), hasMore(false))), "a", ""},
 		{"an empty last page with totals of 0", "", 0, pagesOf("a", said(index(1), total(1), count(2)), "", said(index(2), total(0), count(0))), "a", ""},
-		{"an empty last page with a total of 0, one by one", "", 0, pagesOf("a", said(index(1), total(1), next("/things?page=2")), "", said(total(0), hasMore(false))), "a", ""},
-		{"an empty last page with a total of 0, and items are lacking", "", 0, pagesOf("a", said(index(1), total(2), count(2)), "", said(index(2), total(0))), "a", "received 1 items, but the total is 2"},
+		{"an empty last page with a total of 0, one by one", "", 0, pagesOf("a", said(index(1), total(1), next("page=2")), "", said(total(0), hasMore(false))), "a", ""},
+		{"an empty last page with a total of 0, and items are lacking", "", 0, pagesOf("a", said(index(1), total(2), count(2)), "", said(index(2), total(0))), "a", "1 of 2 items are missing"},
 		{"page_count of 0", "", 0, pagesOf("", said(index(1), count(0))), "", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
