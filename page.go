@@ -90,8 +90,7 @@ type pageBody[T any] struct {
 	NextURI *string `json:"next_uri"` // set it to missingAddress before decoding: null, as on the last page, makes it nil
 }
 
-// missingAddress marks a missing next_uri. No collection has this address.
-const missingAddress = "\x00"
+const missingAddress = "\x00" // marks a missing next_uri
 
 // problem returns why a decoded object is not a page, or "". Some services write null for an empty list of items: such
 // an object is a page if it has another member of a page.
@@ -112,9 +111,8 @@ func (b *pageBody[T]) problem(object []byte) string {
 	return "not a page: it has neither items nor tasks"
 }
 
-// page returns the page, without its items, and what it says of others. Only the query of next_uri counts: its path can
-// only be that of the collection, and services behind a proxy write origins and prefixes that are not those of the base
-// URL (open point 29).
+// page returns the page, without its items, and what it says of others. Only the query of next_uri counts, because a
+// service behind a proxy may write an origin or a path that is not that of the base URL (open point 29).
 func (b *pageBody[T]) page() (Page[T], paging.Page) {
 	page, items := b.Page, len(b.Items)+len(b.Tasks)
 	page.Items, page.Total, page.PageCount, page.PageIndex = make([]T, 0, items), max(b.Total, 0), max(b.PageCount, 0), max(b.PageIndex, 0)

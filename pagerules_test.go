@@ -156,7 +156,7 @@ func TestPagesThatWereAnnouncedMustCome(t *testing.T) {
 		{name: "page_count from page 2, then items alone", items: 20, page: 2, says: "page 3 of 4", pages: []string{
 			``, `{"items":[@1-10],"page_count":4,` + next + `}`, `{"items":[@11-20]}`,
 		}},
-		{name: "page_count and the first page_index, then items alone", items: 20, says: "the page repeats an earlier one", atMost: 3, pages: []string{
+		{name: "page_count and the first page_index, then items alone", items: 20, says: "the page repeats earlier ones", atMost: 3, pages: []string{
 			`{"items":[@1-10],"page_count":3,"page_index":1,` + next + `}`, `{"items":[@11-20]}`,
 		}},
 		{name: "next_uri alone, then a total alone", items: 20, says: "5 of 25 items", pages: []string{

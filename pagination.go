@@ -18,9 +18,8 @@ import (
 // is at least Total, the response has as many rows as All requested, so more may match: query again, or let the time
 // range end in the past, where no rows are added.
 //
-// For a collection, Path, Page and Reason are set: the address of the next page is missing, leads elsewhere or in a
-// circle; a page is not the requested one or has nothing new; the pages end before everything that they announced has
-// arrived; three pages in a row are empty; or MaxPages is reached. (Open point 2.)
+// For a collection, Path, Page and Reason are set: it changed while it was read, a page is not the requested one or
+// repeats earlier ones, the pages end too early or do not say where, or MaxPages is reached. (Open point 2.)
 type IncompleteError struct {
 	Got    int64  // rows in the response
 	Total  int64  // total_results of the response
@@ -45,9 +44,6 @@ func (e *IncompleteError) outcomeOfWrite() Outcome { return OutcomeNotApplied }
 
 // eachItem returns the items of all pages. It prefetches up to ahead pages.
 func eachItem[T any, P resourceOf[T]](ctx context.Context, f *conn, first call, maxPages, ahead int) iter.Seq2[T, error] {
-	if first.invalid != nil {
-		return failing[T](first.invalid)
-	}
 	collection := paging.Collection[T]{
 		Query: first.Query, MaxPages: maxPages, Ahead: ahead,
 		Read: func(ctx context.Context, query string) ([]T, paging.Page, error) {
@@ -61,6 +57,22 @@ func eachItem[T any, P resourceOf[T]](ctx context.Context, f *conn, first call, 
 		},
 	}
 	return collection.All(ctx)
+}
+
+// ReadOption changes how a collection is read. If an option is invalid, the sequence yields a [*ValidationError].
+type ReadOption func(*int) error
+
+// ReadAhead prefetches up to n pages while the caller works on earlier ones, if the first page has its page_index and
+// page_count. The pages come in order, with at most n requests under way and n pages in memory. n is at least 1; above
+// 1,000 it means 1,000. Default: a page is fetched when it is needed.
+func ReadAhead(n int) ReadOption {
+	return func(ahead *int) error {
+		if n < 1 {
+			return invalid("ReadAhead", "%d is below 1", n)
+		}
+		*ahead = n
+		return nil
+	}
 }
 
 func checkPaging(p *problems, page, count, maxPages int) {
@@ -78,9 +90,4 @@ func pagedCall(p *problems, path string, options any) call {
 	cl := getCall(path, values.Encode())
 	cl.invalid = p.err()
 	return cl
-}
-
-// failing returns a sequence that yields one error.
-func failing[T any](err error) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) { yield(*new(T), err) }
 }

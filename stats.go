@@ -255,6 +255,11 @@ func (f *StatsFamily[Q]) All(ctx context.Context, query Q, options ...StreamOpti
 	}
 }
 
+// failing returns a sequence that yields one error.
+func failing[T any](err error) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) { yield(*new(T), err) }
+}
+
 // streamAll streams the rows of a query. If the SDK chooses the limit, it asks for their number first.
 func (f *StatsFamily[Q]) streamAll(ctx context.Context, parameters string, p statsParams, s streaming, yield func(Row, error) bool) error {
 	if s.all {

@@ -50,9 +50,8 @@ func NumberIn(query, name string) int {
 }
 
 // withFilters returns the query next, overwritten with the parameters of the first request: a service may omit them, or
-// fail to escape a plus sign, and would then continue with other items. Only page, and count if it is in next, are
-// taken from next. Parameters that only next has are kept byte for byte, because a cursor may contain anything that RFC
-// 3986 allows, such as a semicolon.
+// fail to escape a plus sign, and would then continue with other items. Only page and count are those of next. What only
+// next has is kept byte for byte, because a cursor may contain any character of RFC 3986, such as a semicolon.
 func withFilters(next, first string) string {
 	ours, _ := url.ParseQuery(first)
 	ours.Del("page")

@@ -1,8 +1,6 @@
-// Package paging reads all pages of a collection and checks that no item is missing. If the pages are numbered, they
-// are read by their numbers, and may be prefetched. Otherwise the query of next_uri leads on, and without one the next
-// number.
-//
-// The package must not depend on requests, JSON, or the type of the items.
+// Package paging reads all pages of a collection and checks that no item is missing. If the pages have numbers, they are
+// read by number, and may be prefetched. Otherwise the query of next_uri leads on, and without one the next number.
+// The package knows neither requests nor JSON nor the type of the items.
 package paging
 
 import (
@@ -11,8 +9,6 @@ import (
 	"fmt"
 	"hash/maphash"
 	"iter"
-	"net/url"
-	"strconv"
 	"sync"
 )
 
@@ -39,15 +35,13 @@ func (c *Collection[T]) All(ctx context.Context) iter.Seq2[T, error] {
 		ctx, cancel := context.WithCancel(ctx)
 		first := cmp.Or(NumberIn(c.Query, "page"), 1)
 		r := &reader[T]{
-			Collection: c, first: first, number: first - 1, asked: NumberIn(c.Query, "count"),
-			seed: maphash.MakeSeed(), seen: map[uint64]bool{},
+			Collection: c, first: first, asked: NumberIn(c.Query, "count"), query: c.Query, more: true, number: first - 1,
+			seed: maphash.MakeSeed(), seen: map[uint64]struct{}{},
 		}
 		defer r.underWay.Wait()
 		defer cancel()
-		for query, more := c.Query, true; more; {
-			var items []T
-			var err error
-			items, query, more, err = r.read(ctx, query)
+		for r.more {
+			items, err := r.read(ctx)
 			for _, item := range items {
 				if !yield(item, nil) {
 					return
@@ -65,21 +59,21 @@ func (c *Collection[T]) All(ctx context.Context) iter.Seq2[T, error] {
 type reader[T any] struct {
 	*Collection[T]
 
-	first, asked int // number of the first page, and the count that was asked for
-	pages        int // number of pages read so far
-	number       int // number of the last page
-	size, last   int // number of items on the first page that was not empty, and on the last page
-	empty        int // empty pages in a row
-	delivered    int64
-	total        int64           // as the pages say; 0 if unknown
-	count        int             // page_count as the pages say; 0 if unknown
-	announced    bool            // a page said whether further pages exist
-	numbered     bool            // the first page has its number and page_count, so pages are read by number
-	followed     bool            // a next_uri was followed
-	seed         maphash.Seed    // of the hashes in seen
-	seen         map[uint64]bool // hashes of IDs, about 1 MB for 50,000; true if a page begins with this item
+	first, asked int    // number of the first page, and the count that was asked for
+	query        string // of the next page
+	more         bool   // there is or may be a next page
 
-	ready    []chan result[T] // prefetched pages, in order
+	pages, number int   // number of pages read so far, and number of the last one
+	size, last    int   // number of items on the first page that was not empty, and on the last page
+	empty         int   // empty pages in a row
+	total         int64 // as the pages say; 0 if unknown
+	count         int   // page_count as the pages say; 0 if unknown
+	announced     bool  // a page said whether further pages exist
+	numbered      bool  // the first page has its number and page_count, so pages are read by number
+
+	seed     maphash.Seed
+	seen     map[uint64]struct{} // hashes of IDs, about 1 MB for 50,000
+	ready    []chan result[T]    // prefetched pages, in order
 	underWay sync.WaitGroup
 }
 
@@ -89,44 +83,40 @@ type result[T any] struct {
 	err   error
 }
 
-// read reads a page, or takes a prefetched one, and checks it. It also returns the query for the next page; more is
-// false at the end of the collection.
-func (r *reader[T]) read(ctx context.Context, query string) (items []T, next string, more bool, err error) {
+// read reads a page, or takes a prefetched one, checks it, and decides whether and how to go on.
+func (r *reader[T]) read(ctx context.Context) ([]T, error) {
 	var got result[T]
 	if len(r.ready) > 0 {
 		got = <-r.ready[0]
 		r.ready = r.ready[1:]
 	} else {
-		got.items, got.page, got.err = r.Read(ctx, query)
+		got.items, got.page, got.err = r.Read(ctx, r.query)
 	}
+	r.more = false
 	switch left, _ := r.left(); {
 	case got.err == nil:
 	case got.page.Refused == "" || r.announced || r.pages == 0:
-		return nil, "", false, got.err
+		return nil, got.err
 	case left == 0 && r.last < r.asked: // a page shorter than requested is the last, and there is none after it
-		return nil, "", false, nil
+		return nil, nil
 	default:
-		return nil, "", false, r.broken("page %d was refused (%s), and nothing says that page %d is the last; a larger count may show the end",
+		return nil, r.broken("page %d was refused (%s), and nothing says that page %d is the last; a larger count may show the end",
 			r.number+1, got.page.Refused, r.number)
 	}
 	if deliver, err := r.check(&got.page); !deliver {
-		return nil, "", false, err
+		return nil, err
 	}
 	r.prefetch(ctx)
-	next, more, err = r.next(&got.page)
-	return got.items, next, more, err
+	return got.items, r.goOn(&got.page)
 }
 
 // prefetch starts reading pages after the last one, so that Ahead pages are in progress or ready.
 func (r *reader[T]) prefetch(ctx context.Context) {
-	n := 0
-	if r.numbered {
-		n = min(r.Ahead, maxAhead, r.count-r.number)
-	}
+	n := min(r.Ahead, maxAhead, r.count-r.number)
 	if r.MaxPages > 0 {
 		n = min(n, r.MaxPages-r.pages)
 	}
-	for len(r.ready) < n {
+	for r.numbered && len(r.ready) < n {
 		query, coming := r.withPage(r.number+len(r.ready)+1), make(chan result[T], 1)
 		r.ready = append(r.ready, coming)
 		r.underWay.Go(func() {
@@ -138,9 +128,7 @@ func (r *reader[T]) prefetch(ctx context.Context) {
 
 // withPage returns the query of the first request with the given page number.
 func (r *reader[T]) withPage(number int) string {
-	values, _ := url.ParseQuery(r.Query)
-	values.Set("page", strconv.Itoa(number))
-	return values.Encode()
+	return withFilters(fmt.Sprint("page=", number), r.Query)
 }
 
 // check records a page. It returns an error if the page has a wrong number or no new items, or if the collection
@@ -148,56 +136,41 @@ func (r *reader[T]) withPage(number int) string {
 func (r *reader[T]) check(page *Page) (deliver bool, err error) {
 	r.pages++
 	r.number++
-	if r.pages == 1 {
-		r.numbered = page.Index > 0 && page.Count > 0
-	}
+	total, count := cmp.Or(page.Total, r.total), cmp.Or(page.Count, r.count)
 	switch {
 	case page.Index > 0 && page.Index != r.number:
 		return false, r.broken("requested page %d, but got page %d", r.number, page.Index)
-	case differ(page.Total, r.total) || differ(page.Count, r.count):
+	case total != cmp.Or(r.total, total) || count != cmp.Or(r.count, count):
 		return false, r.broken("the collection changed while it was read: %d items in %d pages became %d in %d; read it again",
-			r.total, r.count, page.Total, page.Count)
+			r.total, r.count, total, count)
 	}
-	r.total, r.count = max(r.total, page.Total), max(r.count, page.Count)
-	more, said := page.More(r.number)
+	r.total, r.count = total, count
+	r.numbered = r.numbered || r.pages == 1 && page.Index > 0 && count > 0
+	_, said := page.More(r.number)
 	r.announced = r.announced || said
-	known, begins := r.knows(page.IDs)
-	items := len(page.IDs)
-	moved := known && !begins && items < r.size
-	switch {
-	case !known && !begins, r.announced && (items == 0 || moved && !(more && said)):
-	case !r.announced && (items == 0 || moved || known && r.pages == 2 && items == r.size && items != r.asked):
-		return false, r.checkEnd(page) // in the last case, the service ignores the page number
-	default:
-		return false, r.broken("the page repeats an earlier one")
+	known, items := len(r.seen), len(page.IDs)
+	for _, id := range page.IDs { // other members do not count, because those of a task change while it runs
+		r.seen[maphash.String(r.seed, id)] = struct{}{}
 	}
-	r.size, r.last, r.delivered = cmp.Or(r.size, items), items, r.delivered+int64(items)
+	switch {
+	case len(r.seen) > known, r.announced && items == 0:
+	case items == 0, !r.announced && r.pages == 2 && items == r.size && items != r.asked: // the second page is the first, so it ignores numbers
+		return false, r.checkEnd(page)
+	default:
+		return false, r.broken("the page repeats earlier ones")
+	}
+	r.size, r.last = cmp.Or(r.size, items), items
 	if r.empty++; items > 0 {
 		r.empty = 0
 	}
-	if r.total > 0 && r.delivered > r.total {
-		return false, r.broken("received %d items, but the total is %d", r.delivered, r.total)
+	if r.total > 0 && int64(len(r.seen)) > r.total {
+		return false, r.broken("received %d items, but the total is %d", len(r.seen), r.total)
 	}
 	return true, nil
 }
 
-// knows reports whether earlier pages had all of the items, and whether one of them began with the same item: then the
-// read goes in a circle. It compares only IDs, because the other members of a task change while it runs. A new item may
-// move known ones to the next page, so a page may contain some known items, and a short last page may contain nothing
-// else.
-func (r *reader[T]) knows(ids []string) (known, begins bool) {
-	known = true
-	for i, id := range ids {
-		hash := maphash.String(r.seed, id)
-		began, seen := r.seen[hash]
-		known, begins = known && seen, begins || began && i == 0
-		r.seen[hash] = began || i == 0
-	}
-	return known, begins
-}
-
-// next returns the query for the next page. more is false at the end of the collection.
-func (r *reader[T]) next(page *Page) (query string, more bool, err error) {
+// goOn decides whether there is a next page, and with which query.
+func (r *reader[T]) goOn(page *Page) error {
 	more, said := page.More(r.number)
 	left, known := r.left()
 	switch {
@@ -212,19 +185,16 @@ func (r *reader[T]) next(page *Page) (query string, more bool, err error) {
 	}
 	switch {
 	case !more:
-		return "", false, r.checkEnd(page)
+		return r.checkEnd(page)
 	case r.empty >= maxEmptyPages:
-		return "", false, r.broken("%d pages in a row are empty, but more are announced", r.empty)
+		return r.broken("%d pages in a row are empty, but more are announced", r.empty)
 	case r.MaxPages > 0 && r.pages >= r.MaxPages:
-		return "", false, r.broken("more pages follow or may follow, but MaxPages allows at most %d", r.MaxPages)
-	case !r.numbered && page.Next != nil:
-		r.followed = true
-		return withFilters(*page.Next, r.Query), true, nil
-	case r.followed: // its pages may have another size, so a number could lead anywhere
-		return "", false, r.broken("more pages are announced, but there is no next_uri")
-	default:
-		return r.withPage(r.number + 1), true, nil
+		return r.broken("more pages follow or may follow, but MaxPages allows at most %d", r.MaxPages)
 	}
+	if r.more, r.query = true, r.withPage(r.number+1); page.Next != nil && !r.numbered {
+		r.query = withFilters(*page.Next, r.Query)
+	}
+	return nil
 }
 
 // left returns how many items of the total have not come yet. Pages before the first one that was read count as full.
@@ -233,19 +203,18 @@ func (r *reader[T]) left() (left int64, known bool) {
 	if r.total == 0 || r.first > 1 && (r.size == 0 || r.pages == 1 && r.size != r.asked) {
 		return 0, false
 	}
-	return max(r.total-int64(r.first-1)*int64(r.size)-r.delivered, 0), true
+	return max(r.total-int64(r.first-1)*int64(r.size)-int64(len(r.seen)), 0), true
 }
 
 // checkEnd returns an error if the end contradicts the last page or an earlier one.
 func (r *reader[T]) checkEnd(page *Page) error {
 	left, known := r.left()
-	more, said := page.More(r.number)
 	switch {
 	case r.number < r.count:
 		return r.broken("page %d of %d announces no further page", r.number, r.count)
 	case left > 0:
 		return r.broken("%d of %d items are missing, but no further page is announced", left, r.total)
-	case !known && (more && said || page.Next != nil): // if all items have arrived, this is the end
+	case !known && (page.Next != nil || page.HasMore != nil && *page.HasMore): // if all items have arrived, this is the end
 		return r.broken("page %d is the last, but has a next_uri or announces more", r.number)
 	default:
 		return nil
@@ -255,6 +224,3 @@ func (r *reader[T]) checkEnd(page *Page) error {
 func (r *reader[T]) broken(format string, args ...any) error {
 	return r.Broken(r.pages, fmt.Sprintf(format, args...))
 }
-
-// differ reports whether two known numbers differ.
-func differ[N int | int64](a, b N) bool { return a > 0 && b > 0 && a != b }
