@@ -61,9 +61,10 @@ func (p *statsParams) encode(startTime string) (string, error) {
 // check truncates the times to whole seconds of UTC, as they are sent, and finds what the rules of section 4.2 and of
 // the family forbid.
 func (p *statsParams) check(family *statsRules, bad *problems) {
-	checkNames(bad, "dimensions", p.Dimensions)
 	if family.top > 0 && len(p.Dimensions) == 0 {
-		bad.add("dimensions", "must be set: only the categories browser, clientip, country, ruleid and severity have a default")
+		bad.add("dimensions", "must be set, because the dimension of this category is not documented; ask Dimensions for the names")
+	} else {
+		checkNames(bad, "dimensions", p.Dimensions)
 	}
 	if family.aggregated {
 		checkNames(bad, "metrics", p.Metrics)

@@ -92,11 +92,7 @@ func join(separator byte, filters []Filter) Expr {
 	texts := make([]string, len(filters))
 	for i, f := range filters {
 		texts[i] = f.String()
-		problem := f.problem()
-		if problem == "" && i < len(filters)-1 && strings.HasSuffix(f.Value, `\`) {
-			problem = "the value ends in a backslash, which would escape the separator before the next filter; put this filter last"
-		}
-		if l.problem.Reason == "" && problem != "" {
+		if problem := f.problem(); l.problem.Reason == "" && problem != "" {
 			l.problem = InvalidError{Filter: f, Reason: problem}
 		}
 	}
@@ -143,8 +139,8 @@ func (f Filter) Filters() []Filter { return []Filter{f} }
 // Validate returns an [*InvalidError] if the filter cannot be sent:
 //   - The dimension is empty, or contains white space or one of the characters = ! , ;
 //   - The operator is neither [Equal] nor [NotEqual].
-//   - The value has a backslash before a comma or a semicolon, which the service reads as an escape (open point 17).
-//     A value that ends in a backslash is an error only before another filter of And or Or; put that filter last.
+//   - The value has a backslash before a comma or a semicolon, or ends with one. The service reads it as an escape, at
+//     the end that of the separator before the filter that it appends (open points 17 and 18).
 func (f Filter) Validate() error {
 	if problem := f.problem(); problem != "" {
 		return &InvalidError{f, problem}
@@ -162,6 +158,8 @@ func (f Filter) problem() string {
 		return "the operator is neither == nor !=; use Eq or Ne"
 	case strings.Contains(f.Value, `\,`) || strings.Contains(f.Value, `\;`):
 		return "the value has a backslash before a comma or a semicolon, where the service reads it as an escape"
+	case strings.HasSuffix(f.Value, `\`):
+		return "the value ends with a backslash, which the service reads as an escape of the separator after it"
 	default:
 		return ""
 	}

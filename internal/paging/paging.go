@@ -64,7 +64,7 @@ type reader[T any] struct {
 	more         bool   // there is or may be a next page
 
 	pages, number int   // number of pages read so far, and number of the last one
-	size, last    int   // number of items on the first page that was not empty, and on the last page
+	size, last    int   // number of items on the first page, and on the last one
 	empty         int   // empty pages in a row
 	total         int64 // as the pages say; 0 if unknown
 	count         int   // page_count as the pages say; 0 if unknown
@@ -145,7 +145,9 @@ func (r *reader[T]) check(page *Page) (deliver bool, err error) {
 			r.total, r.count, total, count)
 	}
 	r.total, r.count = total, count
-	r.numbered = r.numbered || r.pages == 1 && page.Index > 0 && count > 0
+	if r.pages == 1 {
+		r.size, r.numbered = len(page.IDs), page.Index > 0 && count > 0
+	}
 	_, said := page.More(r.number)
 	r.announced = r.announced || said
 	known, items := len(r.seen), len(page.IDs)
@@ -159,7 +161,7 @@ func (r *reader[T]) check(page *Page) (deliver bool, err error) {
 	default:
 		return false, r.broken("the page repeats earlier ones")
 	}
-	r.size, r.last = cmp.Or(r.size, items), items
+	r.last = items
 	if r.empty++; items > 0 {
 		r.empty = 0
 	}
@@ -198,9 +200,9 @@ func (r *reader[T]) goOn(page *Page) error {
 }
 
 // left returns how many items of the total have not come yet. Pages before the first one that was read count as full.
-// known is false if there is no total, or if it is not clear how many items a full page has.
+// known is false if there is no total, or if the first page may be the last and not full.
 func (r *reader[T]) left() (left int64, known bool) {
-	if r.total == 0 || r.first > 1 && (r.size == 0 || r.pages == 1 && r.size != r.asked) {
+	if r.total == 0 || r.first > 1 && (r.size == 0 || r.size >= len(r.seen) && r.size != r.asked) {
 		return 0, false
 	}
 	return max(r.total-int64(r.first-1)*int64(r.size)-int64(len(r.seen)), 0), true
@@ -214,7 +216,7 @@ func (r *reader[T]) checkEnd(page *Page) error {
 		return r.broken("page %d of %d announces no further page", r.number, r.count)
 	case left > 0:
 		return r.broken("%d of %d items are missing, but no further page is announced", left, r.total)
-	case !known && (page.Next != nil || page.HasMore != nil && *page.HasMore): // if all items have arrived, this is the end
+	case !known && (page.Next != nil && !r.numbered || page.HasMore != nil && *page.HasMore): // else all items have arrived
 		return r.broken("page %d is the last, but has a next_uri or announces more", r.number)
 	default:
 		return nil

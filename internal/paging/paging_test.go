@@ -127,6 +127,7 @@ func TestAll(t *testing.T) {
 		{"more items than the total", "", 0, []any{"a", said(total(1), next("page=2")), "b", said(hasMore(false))}, "a", nil, "received 2 items, but the total is 1"},
 		{"one page that is not the first, of an unknown size", "page=2", 0, []any{"b", said(index(2), total(5), hasMore(false))}, "b", nil, ""},
 		{"one page that is not the first, as large as requested", "page=2&count=2", 0, []any{"b c", said(total(5), hasMore(false))}, "b c", nil, "1 of 5 items are missing"},
+		{"one page that is not the first, and an empty one", "page=2", 0, []any{"e f", said(total(6)), "", said()}, "e f", nil, ""},
 		{"pages that are not the first", "page=2", 0, []any{"c d", said(total(5), next("page=3")), "e", said(hasMore(false))}, "c d e", nil, ""},
 		{"pages that are not the first, and an item is lacking", "page=2", 0, []any{"c d", said(total(6), next("page=3")), "e", said(hasMore(false))}, "c d e", nil, "1 of 6 items are missing"},
 

@@ -33,6 +33,7 @@ type Reader struct {
 	table    table           // the last row
 
 	inRows, ended bool
+	noRows        bool      // rows is null
 	left          int64     // while rows are read, what is left of the limit for everything else
 	source        rowSource // the rows being read, if inRows
 	err           error     // the error that ended reading
@@ -143,7 +144,7 @@ func (r *Reader) toRows() error {
 	switch {
 	case r.table.columns == nil:
 		return errors.New("no columns")
-	case !r.known["rows"]:
+	case !r.known["rows"] && !(r.noRows && r.total == 0): // many services write null for an empty list
 		return errors.New("no rows")
 	case r.total < 0:
 		return errors.New("no total_results")
@@ -157,7 +158,8 @@ func (r *Reader) toRows() error {
 // maxWords is the maximum size of a member with an error message.
 const maxWords = 64 << 10
 
-// member reads a member. Those of a result must not occur twice. Columns and rows that are null count as missing.
+// member reads a member. Those of a result must not occur twice. Columns and rows that are null count as missing, but
+// without a result there need not be rows.
 func (r *Reader) member(name string) error {
 	kind := r.dec.PeekKind()
 	switch name {
@@ -166,6 +168,7 @@ func (r *Reader) member(name string) error {
 			return fmt.Errorf("duplicate member %s", name)
 		}
 		if kind == 'n' && (name == "columns" || name == "rows") {
+			r.noRows = r.noRows || name == "rows"
 			return r.dec.SkipValue()
 		}
 		if r.known == nil {
@@ -204,8 +207,10 @@ func (r *Reader) member(name string) error {
 	return nil
 }
 
+// readTotal accepts an integer that is written as a float, such as 1.0.
 func (r *Reader) readTotal(value []byte) error {
-	if err := json.Unmarshal(value, &r.total); err != nil || r.total < 0 {
+	whole, fraction, _ := bytes.Cut(value, []byte("."))
+	if err := json.Unmarshal(whole, &r.total); err != nil || r.total < 0 || len(bytes.Trim(fraction, "0")) > 0 {
 		return fmt.Errorf("total_results is %s", wire.Clip(value))
 	}
 	return nil

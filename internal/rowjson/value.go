@@ -75,29 +75,25 @@ func (v Value) String() string { return string(v.text()) }
 // Int64 returns the value as an integer, which may be quoted. It returns an error for null and for a number with a plus
 // sign, spaces, a fraction or an exponent.
 func (v Value) Int64() (int64, error) {
-	n, err := v.signed(64)
-	if err != nil {
-		return 0, v.isNot("a whole number of 64 bits")
-	}
-	return n, nil
+	return v.signed(64)
 }
 
 // signed parses a signed integer with the given number of bits.
 func (v Value) signed(bits int) (int64, error) {
 	text := v.text()
-	if v.isText() && !isNumber(text) {
-		return 0, v.isNot("a number")
+	if n, err := strconv.ParseInt(string(text), 10, bits); err == nil && (!v.isText() || isNumber(text)) {
+		return n, nil
 	}
-	return strconv.ParseInt(string(text), 10, bits)
+	return 0, v.isNot(fmt.Sprintf("a whole number of %d bits", bits))
 }
 
 // unsigned parses an unsigned integer with the given number of bits.
 func (v Value) unsigned(bits int) (uint64, error) {
 	text := v.text()
-	if v.isText() && !isNumber(text) {
-		return 0, v.isNot("a number")
+	if n, err := strconv.ParseUint(string(text), 10, bits); err == nil && (!v.isText() || isNumber(text)) {
+		return n, nil
 	}
-	return strconv.ParseUint(string(text), 10, bits)
+	return 0, v.isNot(fmt.Sprintf("a whole number from 0, of %d bits", bits))
 }
 
 // Float64 returns the value as a number, which may be quoted. It returns an error for null and if the number is out of
