@@ -241,11 +241,11 @@ func (s *NetworkListsService) Entries(ctx context.Context, id string, options En
 
 // AllEntries returns all entries of a list, from the page of the options to the last. Ranging again sends new requests.
 // The first error ends the sequence and comes with a zero NetworkListEntry. If announced pages do not arrive, the error
-// is an [*IncompleteError]; [TasksService.All] says how pages are checked. Pages that announce nothing are read one
-// after the other, even with [ReadAhead].
+// is an [*IncompleteError]; [TasksService.All] says how pages are checked. Pages without numbers are read one after the
+// other, even with [ReadAhead].
 //
-// If a list changes while AllEntries reads it, an entry may appear twice or not at all. [ReadAhead] detects most such
-// changes and ends with an error. [NetworkListsService.Get] reads all entries in one response.
+// If a list changes while AllEntries reads it, the error is an [*IncompleteError], too. The removal of one entry together
+// with the addition of another may go unnoticed. [NetworkListsService.Get] reads all entries in one response.
 func (s *NetworkListsService) AllEntries(ctx context.Context, id string, options EntryOptions, read ...ReadOption) iter.Seq2[NetworkListEntry, error] {
 	cl := options.call(id)
 	ahead := 0

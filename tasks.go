@@ -96,16 +96,14 @@ func (s *TasksService) List(ctx context.Context, options TaskListOptions) (*Page
 }
 
 // All returns all tasks, from the page of the options to the last, one page at a time. Ranging again sends new
-// requests. The first error ends the sequence and comes with a zero Task. If tasks start or change meanwhile, some may
-// be missing or appear twice.
+// requests. The first error ends the sequence and comes with a zero Task.
 //
-// The options apply to every page. If the pages contradict themselves or each other, or end before all announced tasks
-// have arrived, All yields an [*IncompleteError] after the tasks that it read.
+// The options apply to every page. If the number of tasks changes meanwhile, if the pages contradict each other, or if
+// they end before all announced tasks have arrived, All yields an [*IncompleteError] after the tasks that it read. With
+// a large Count there are few pages, so this is rare.
 //
-// The service document does not show the response. If no page announces anything, All asks for the next page until one
-// is empty or shorter than the first. If that does not show where the end is, it yields an [*IncompleteError]; a 400 or
-// 404 for a page past the end then ends the sequence with that error, unless the page before had fewer than Count
-// tasks. (Open point 2.)
+// If no page announces anything, All asks for the next page until one is empty or shorter than the first. If that does
+// not show where the end is, it yields an [*IncompleteError]. (Open point 2.)
 func (s *TasksService) All(ctx context.Context, options TaskListOptions) iter.Seq2[Task, error] {
 	return eachItem[Task](ctx, s.conn, s.listCall(options), options.MaxPages, 0)
 }

@@ -199,9 +199,6 @@ func FuzzBuild(f *testing.F) {
 		parsed, err := filters.Parse(expr.String())
 		require.NoError(t, err)
 		require.True(t, same(parsed, expr))
-		if strings.HasSuffix(expr.String(), `\`) { // it would escape the semicolon
-			return
-		}
 		echoed, customer, err := filters.ParseEcho(expr.String() + ";customer==acme")
 		require.NoError(t, err)
 		require.True(t, same(echoed, expr))

@@ -247,53 +247,65 @@ func on(n int, change func(*paging.Page)) func(*paging.Page) {
 	}
 }
 
+// always and scripted return a new collection for each reader.
+func always(answer func(url.Values) (string, paging.Page, error)) func() func(url.Values) (string, paging.Page, error) {
+	return func() func(url.Values) (string, paging.Page, error) { return answer }
+}
+
+func scripted(pages ...any) func() func(url.Values) (string, paging.Page, error) {
+	return func() func(url.Values) (string, paging.Page, error) { return pagesOf(pages...) }
+}
+
+// Pages with numbers are read by number, and prefetching changes nothing.
 func TestAhead(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name     string
 		query    string
 		maxPages int
-		answer   func(url.Values) (string, paging.Page, error)
+		answer   func() func(url.Values) (string, paging.Page, error)
 		items    string
 		err      string
 	}{
-		{"all pages in order", "", 0, numbered(4, 1), "i1 i2 i3 i4", ""},
-		{"one page", "", 0, numbered(1, 2), "i1 i2", ""},
-		{"from the page that was asked for, of which the total does not speak", "page=3", 0, numbered(4, 1), "i3 i4", ""},
-		{"MaxPages", "", 2, numbered(3, 1), "i1 i2", "MaxPages allows at most 2"},
-		{"MaxPages is enough", "", 3, numbered(3, 1), "i1 i2 i3", ""},
-		{"another first page", "page=2", 0, numbered(3, 1, on(2, index(1))), "", "requested page 2, but got page 1"},
-		{"another page", "", 0, numbered(3, 1, on(2, index(3))), "i1", "requested page 2, but got page 3"},
-		{"another total", "", 0, numbered(3, 1, on(3, total(4))), "i1 i2", "3 items in 3 pages became 4 in 3"},
-		{"another page_count", "", 0, numbered(3, 1, on(2, count(4))), "i1", "3 items in 3 pages became 3 in 4"},
-		{"a page without total and page_count", "", 0, numbered(3, 1, on(2, total(0)), on(2, count(0))), "i1 i2 i3", ""},
-		{"the last page announces another, but all items have come", "", 0, numbered(2, 1, on(2, hasMore(true))), "i1 i2", ""},
-		{"the last page announces another, and there is no total", "", 0, numbered(2, 1, total(0), on(2, hasMore(true))), "i1 i2", "page 2 is the last, but has a next_uri or announces more"},
-		{"the total is not what came", "", 0, numbered(2, 1, total(3)), "i1 i2", "1 of 3 items are missing"},
-		{"empty pages", "", 0, numbered(5, 0), "", "3 pages in a row are empty"},
-		{"a page again", "", 0, func(url.Values) (string, paging.Page, error) { return "i1", said(count(1), index(1)), nil }, "i1", ""},
-		{"an outage of the first page", "", 0, pagesOf("", errOutage), "", "outage"},
-		{"no page_count: one by one", "", 0, pagesOf("a", said(index(1), next("page=2")), "b", said(index(2), hasMore(false))), "a b", ""},
-		{"no page_index: one by one", "", 0, pagesOf("a", said(count(2), next("page=2")), "b", said(count(2), hasMore(false))), "a b", ""},
-		{"one by one, and the total changes", "", 0, pagesOf("a", said(index(1), total(2), next("page=2")), "b", said(index(2), total(3), hasMore(false))), "a", "the collection changed while it was read: 2 items in 0 pages became 3 in 0"},
-		{"one by one, and more items than the total", "", 0, pagesOf("a", said(index(1), total(1), next("page=2")), "b c", said(index(2), hasMore(false))), "a", "received 3 items, but the total is 1"},
-		{"page_count of 0, and more are announced", "", 0, pagesOf("", said(index(1), count(0), next("page=2")), "a", said(index(2), hasMore(false))), "a", ""},
-		{"an empty last page with totals of 0", "", 0, pagesOf("a", said(index(1), total(1), count(2)), "", said(index(2), total(0), count(0))), "a", ""},
-		{"an empty last page with a total of 0, one by one", "", 0, pagesOf("a", said(index(1), total(1), next("page=2")), "", said(total(0), hasMore(false))), "a", ""},
-		{"an empty last page with a total of 0, and items are lacking", "", 0, pagesOf("a", said(index(1), total(2), count(2)), "", said(index(2), total(0))), "a", "1 of 2 items are missing"},
-		{"page_count of 0", "", 0, pagesOf("", said(index(1), count(0))), "", ""},
+		{"all pages in order", "", 0, always(numbered(4, 1)), "i1 i2 i3 i4", ""},
+		{"one page", "", 0, always(numbered(1, 2)), "i1 i2", ""},
+		{"from the page that was asked for, of which the total does not speak", "page=3", 0, always(numbered(4, 1)), "i3 i4", ""},
+		{"MaxPages", "", 2, always(numbered(3, 1)), "i1 i2", "MaxPages allows at most 2"},
+		{"MaxPages is enough", "", 3, always(numbered(3, 1)), "i1 i2 i3", ""},
+		{"another first page", "page=2", 0, always(numbered(3, 1, on(2, index(1)))), "", "requested page 2, but got page 1"},
+		{"another page", "", 0, always(numbered(3, 1, on(2, index(3)))), "i1", "requested page 2, but got page 3"},
+		{"another total", "", 0, always(numbered(3, 1, on(3, total(4)))), "i1 i2", "3 items in 3 pages became 4 in 3"},
+		{"another page_count", "", 0, always(numbered(3, 1, on(2, count(4)))), "i1", "3 items in 3 pages became 3 in 4"},
+		{"a page without total and page_count", "", 0, always(numbered(3, 1, on(2, total(0)), on(2, count(0)))), "i1 i2 i3", ""},
+		{"the last page announces another, but all items have come", "", 0, always(numbered(2, 1, on(2, hasMore(true)))), "i1 i2", ""},
+		{"the last page announces another, and there is no total", "", 0, always(numbered(2, 1, total(0), on(2, hasMore(true)))), "i1 i2", "page 2 is the last, but has a next_uri or announces more"},
+		{"the total is not what came", "", 0, always(numbered(2, 1, total(3))), "i1 i2", "1 of 3 items are missing"},
+		{"empty pages", "", 0, always(numbered(5, 0)), "", "3 pages in a row are empty"},
+		{"a page again", "", 0, always(func(url.Values) (string, paging.Page, error) { return "i1", said(count(1), index(1)), nil }), "i1", ""},
+		{"an outage of the first page", "", 0, scripted("", errOutage), "", "outage"},
+		{"no page_count: one by one", "", 0, scripted("a", said(index(1), next("page=2")), "b", said(index(2), hasMore(false))), "a b", ""},
+		{"no page_index: one by one", "", 0, scripted("a", said(count(2), next("page=2")), "b", said(count(2), hasMore(false))), "a b", ""},
+		{"one by one, and the total changes", "", 0, scripted("a", said(index(1), total(2), next("page=2")), "b", said(index(2), total(3), hasMore(false))), "a", "the collection changed while it was read: 2 items in 0 pages became 3 in 0"},
+		{"one by one, and more items than the total", "", 0, scripted("a", said(index(1), total(1), next("page=2")), "b c", said(index(2), hasMore(false))), "a", "received 3 items, but the total is 1"},
+		{"page_count of 0, and more are announced", "", 0, scripted("", said(index(1), count(0), next("page=2")), "a", said(index(2), hasMore(false))), "a", ""},
+		{"an empty last page with totals of 0", "", 0, scripted("a", said(index(1), total(1), count(2)), "", said(index(2), total(0), count(0))), "a", ""},
+		{"an empty last page with a total of 0, one by one", "", 0, scripted("a", said(index(1), total(1), next("page=2")), "", said(total(0), hasMore(false))), "a", ""},
+		{"an empty last page with a total of 0, and items are lacking", "", 0, scripted("a", said(index(1), total(2), count(2)), "", said(index(2), total(0))), "a", "1 of 2 items are missing"},
+		{"page_count of 0", "", 0, scripted("", said(index(1), count(0))), "", ""},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			r := &reader{answer: tt.answer}
-			items, err := read(r.all(t.Context(), tt.query, tt.maxPages, 1))
-			assert.Equal(t, tt.items, items)
-			if tt.err == "" {
-				require.NoError(t, err)
-			} else {
-				require.ErrorContains(t, err, tt.err)
-			}
-		})
+		for _, ahead := range []int{0, 1, 4} {
+			t.Run(fmt.Sprint(tt.name, ", ahead ", ahead), func(t *testing.T) {
+				t.Parallel()
+				r := &reader{answer: tt.answer()}
+				items, err := read(r.all(t.Context(), tt.query, tt.maxPages, ahead))
+				assert.Equal(t, tt.items, items)
+				if tt.err == "" {
+					require.NoError(t, err)
+				} else {
+					require.ErrorContains(t, err, tt.err)
+				}
+			})
+		}
 	}
 }
 
