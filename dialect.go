@@ -54,7 +54,7 @@ func (d Dialect) withDefaults() (Dialect, error) {
 	d.EntryDeletePath = cmp.Or(d.EntryDeletePath, "/config/networklists/{list}/{entry}")
 	d.BatchDeletionMethod = cmp.Or(d.BatchDeletionMethod, "POST")
 
-	if _, err := cleanPath("TasksPrefix", d.TasksPrefix+"/tasks"); err != nil {
+	if err := checkPath("TasksPrefix", d.TasksPrefix+"/tasks"); err != nil {
 		return d, err
 	}
 	list, entry := strings.Index(d.EntryDeletePath, "{list}"), strings.Index(d.EntryDeletePath, "{entry}")
@@ -65,7 +65,7 @@ func (d Dialect) withDefaults() (Dialect, error) {
 	if err != nil {
 		return d, err
 	}
-	if _, err := cleanPath("EntryDeletePath", sample); err != nil {
+	if err := checkPath("EntryDeletePath", sample); err != nil {
 		return d, err
 	}
 	if !validMethod(d.BatchDeletionMethod) {

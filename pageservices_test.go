@@ -36,7 +36,7 @@ type pagingService struct {
 var pagingFaults = []string{"the total changes", "page_count changes", "next_uri leads back", "page is ignored", "ends early"}
 
 func newPagingService(seed uint64) *pagingService {
-	r := rand.New(rand.NewPCG(seed, 47)) //nolint:gosec // repeatable
+	r := rand.New(rand.NewPCG(seed, 47))
 	half := func() bool { return r.IntN(2) == 0 }
 	s := &pagingService{size: 1 + r.IntN(5), first: 1, bare: r.IntN(8) == 0}
 	pages := r.IntN(7)

@@ -220,10 +220,10 @@ func expand(template string, ids ...string) (string, error) {
 	return path, asValidation(err)
 }
 
-// cleanPath checks an escaped absolute path and returns it in its normal form.
-func cleanPath(field, path string) (string, error) {
-	path, err := address.Clean(field, path)
-	return path, asValidation(err)
+// checkPath checks an escaped absolute path.
+func checkPath(field, path string) error {
+	_, err := address.Clean(field, path)
+	return asValidation(err)
 }
 
 // asValidation turns an *address.Error into a *ValidationError with the same field and reason. It returns other

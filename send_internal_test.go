@@ -17,7 +17,7 @@ func TestErrorsOfAddressesAreValidationErrors(t *testing.T) {
 
 	_, ofBase := NewClient("http://api.example.com", "acme", auth)
 	_, ofID := expand("/tasks/{task_id}", "..")
-	_, ofPath := cleanPath("path", "tasks")
+	ofPath := checkPath("path", "tasks")
 	_, _, ofAddress := client.conn.resolve("uri", "https:x")
 	for _, tt := range []struct {
 		err  error

@@ -144,7 +144,7 @@ func (r *Reader) toRows() error {
 	switch {
 	case r.table.columns == nil:
 		return errors.New("no columns")
-	case !r.known["rows"] && !(r.noRows && r.total == 0): // many services write null for an empty list
+	case !r.known["rows"] && (!r.noRows || r.total != 0): // many services write null for an empty list
 		return errors.New("no rows")
 	case r.total < 0:
 		return errors.New("no total_results")
