@@ -176,7 +176,7 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any) error
 	if err != nil {
 		return err
 	}
-	cl := describe(method, path, query)
+	cl := describe("Do "+method, method, path, query)
 	if in == nil && cl.limited {
 		return invalid("in", "is nil; a purge needs a body (service document, section 2.2)")
 	}

@@ -109,7 +109,7 @@ func (s *NetworkListsService) AddEntries(ctx context.Context, id string, entries
 
 // addPart adds entries that fit into one call.
 func (s *NetworkListsService) addPart(ctx context.Context, id string, texts []string) (*addedEntries, error) {
-	cl := at(http.MethodPost, entriesPath, id)
+	cl := at("NetworkLists.AddEntries", http.MethodPost, entriesPath, id)
 	items := make([]map[string]string, len(texts))
 	for i, text := range texts {
 		items[i] = map[string]string{s.conn.dialect.EntryKey: text}
@@ -260,18 +260,21 @@ func (s *NetworkListsService) removeEach(ctx context.Context, id string, entries
 		i    int
 		task *Task
 		err  error
+		join func()
 	}
 	ended := make(chan removal)
 	for next, underWay := 0, 0; underWay > 0 || failed == nil && next < len(entries); {
 		if failed == nil && next < len(entries) && underWay < atOnce {
 			go func(i int) {
+				ctx, join := apart(ctx)
 				task, err := s.removeEntry(ctx, id, entries[i])
-				ended <- removal{i, task, err}
+				ended <- removal{i, task, err, join}
 			}(next)
 			underWay, next = underWay+1, next+1
 			continue
 		}
 		r := <-ended
+		r.join()
 		underWay--
 		failed = cmp.Or(failed, r.err)
 		report(r.i, r.task, r.err)
@@ -307,7 +310,7 @@ func (s *NetworkListsService) DeleteEntry(ctx context.Context, id, entryID strin
 }
 
 func (s *NetworkListsService) deleteEntry(ctx context.Context, id, entryID string) (*Task, error) {
-	return s.change(ctx, at(http.MethodDelete, s.conn.dialect.EntryDeletePath, id, entryID), id, entryID)
+	return s.change(ctx, at("NetworkLists.DeleteEntry", http.MethodDelete, s.conn.dialect.EntryDeletePath, id, entryID), id, entryID)
 }
 
 // ClearEntries removes all entries and keeps the list. It sends up to three requests: to read the list, which has the
@@ -326,7 +329,7 @@ func (s *NetworkListsService) ClearEntries(ctx context.Context, id string) (*Tas
 	if err != nil {
 		return nil, err
 	}
-	task, err := s.change(ctx, describe(s.conn.dialect.BatchDeletionMethod, path, query), id)
+	task, err := s.change(ctx, describe("NetworkLists.ClearEntries", s.conn.dialect.BatchDeletionMethod, path, query), id)
 	if err != nil || !task.ended() {
 		return task, err
 	}
@@ -353,7 +356,7 @@ func leftIn(first *Page[NetworkListEntry]) int64 {
 // batchDeletion reads the address that clears a list. A bad address comes from the service and is not the caller's
 // mistake.
 func (s *NetworkListsService) batchDeletion(ctx context.Context, id string) (path, query string, err error) {
-	cl := objectCall(listPath, "includelist=false", id)
+	cl := objectCall("NetworkLists.Get", listPath, "includelist=false", id)
 	own := cl.Path
 	r, err := s.conn.send(ctx, cl)
 	if err != nil {

@@ -95,6 +95,7 @@ type Error struct {
 	Description string      // the service's own words, at most 64 KiB; the text of the status if there are none, and for a login
 	Body        []byte      // first 64 KiB of the last response; nil for a login, whose response may contain a session
 	Header      http.Header // header of the last response, without credentials; Location only has its scheme and host
+	RequestID   string      // X-Request-Id or X-Correlation-Id of the last response, on one line of at most 128 bytes; "" if there is none
 	Attempts    int         // attempts, including those that sent nothing
 
 	outcome    Outcome
@@ -127,6 +128,9 @@ func (e *Error) Error() string {
 	}
 	if e.Attempts > 1 {
 		fmt.Fprintf(&b, " (%d attempts)", e.Attempts)
+	}
+	if e.RequestID != "" {
+		b.WriteString(" [request " + e.RequestID + "]")
 	}
 	return b.String()
 }

@@ -270,7 +270,7 @@ func (r *exportRun) found(err error) error {
 
 func (e *Export) warn(ctx context.Context, warnings ...string) {
 	for _, warning := range warnings {
-		e.family.conn.transport.Warn(ctx, getCall(e.family.rules.path+"/data", "").Request, "webdelivery: export", warning)
+		e.family.conn.transport.Warn(ctx, getCall(e.family.rules.name, e.family.rules.path+"/data", "").Request, "webdelivery: export", warning)
 	}
 }
 

@@ -172,7 +172,7 @@ func (o NetworkListOptions) call() call {
 		p.add("type", "%q is neither IP nor GEO", string(o.Type))
 	}
 	checkPaging(&p, o.Page, o.Count, o.MaxPages)
-	return pagedCall(&p, listsPath, o)
+	return pagedCall(&p, "NetworkLists.List", listsPath, o)
 }
 
 // Get returns one list with its entries, up to 50,000, from one response. If the list does not exist, it returns
@@ -192,7 +192,7 @@ func (s *NetworkListsService) GetSummary(ctx context.Context, id string) (*Netwo
 }
 
 func (s *NetworkListsService) get(ctx context.Context, id, query string) (*NetworkList, error) {
-	return fetch[NetworkList](ctx, s.conn, objectCall(listPath, query, id))
+	return fetch[NetworkList](ctx, s.conn, objectCall("NetworkLists.Get", listPath, query, id))
 }
 
 // GetByName returns the list of any type with exactly this name, byte for byte, with its entries. It ignores deprecated
@@ -257,7 +257,7 @@ func (o EntryOptions) call(id string) call {
 	path, err := expand(entriesPath, id)
 	var p problems
 	checkPaging(&p, o.Page, o.Count, o.MaxPages)
-	cl := pagedCall(&p, path, o)
+	cl := pagedCall(&p, "NetworkLists.Entries", path, o)
 	cl.invalid = cmp.Or(err, cl.invalid)
 	return cl
 }
@@ -265,7 +265,7 @@ func (o EntryOptions) call(id string) call {
 // GetEntry returns one entry by its id. If the entry does not exist, it returns [ErrNotFound]. If the response has no
 // id or another one, it returns [ErrBadReply].
 func (s *NetworkListsService) GetEntry(ctx context.Context, id, entryID string) (*NetworkListEntryInfo, error) {
-	return fetch[NetworkListEntryInfo](ctx, s.conn, objectCall(entryPath, "", id, entryID))
+	return fetch[NetworkListEntryInfo](ctx, s.conn, objectCall("NetworkLists.GetEntry", entryPath, "", id, entryID))
 }
 
 // NetworkListMatch is an entry that [NetworkListsService.Find] returns, and its list.
@@ -334,7 +334,7 @@ func (s *NetworkListsService) usable(id string) error {
 // attempt of the call removed the list, the task is complete and has no id. If the list does not exist, Delete returns
 // [ErrNotFound].
 func (s *NetworkListsService) Delete(ctx context.Context, id string) (*Task, error) {
-	return s.change(ctx, at(http.MethodDelete, listPath, id), id)
+	return s.change(ctx, at("NetworkLists.Delete", http.MethodDelete, listPath, id), id)
 }
 
 // change sends a change without a body. If the response names no task, the task is complete and has no id. ids identify

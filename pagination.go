@@ -49,7 +49,9 @@ func eachItem[T any, P resourceOf[T]](ctx context.Context, f *conn, first call, 
 		Read: func(ctx context.Context, query string) ([]T, paging.Page, error) {
 			cl := first
 			cl.Query = query
+			ctx, join := apart(ctx)
 			page, facts, err := readPage[T, P](ctx, f, cl)
+			facts.Taken = join
 			return page.Items, facts, err
 		},
 		Broken: func(pages int, reason string) error {
@@ -82,12 +84,12 @@ func checkPaging(p *problems, page, count, maxPages int) {
 }
 
 // pagedCall describes a GET of one page. It is not sent if there are problems.
-func pagedCall(p *problems, path string, options any) call {
+func pagedCall(p *problems, operation, path string, options any) call {
 	values, err := query.Values(options)
 	if err != nil {
 		p.add("options", "%v", err)
 	}
-	cl := getCall(path, values.Encode())
+	cl := getCall(operation, path, values.Encode())
 	cl.invalid = p.err()
 	return cl
 }

@@ -139,7 +139,7 @@ func (s *PurgeService) Submit(ctx context.Context, request PurgeRequest) (*Purge
 	if err := request.Validate(); err != nil {
 		return nil, err
 	}
-	cl := describe(http.MethodPost, purgePath, "")
+	cl := describe("Purge.Submit", http.MethodPost, purgePath, "")
 	cl.Body = request.body()
 	r, err := s.conn.send(ctx, cl)
 	if err != nil {

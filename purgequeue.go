@@ -368,7 +368,7 @@ func (q *PurgeQueue) send(ctx context.Context, permit batch.Permit, uris []batch
 	for i, u := range uris {
 		request.URIs[i] = unqueued(u)
 	}
-	cl := describe(http.MethodPost, purgePath, "")
+	cl := describe("Purge.Submit", http.MethodPost, purgePath, "")
 	cl.Body = request.body()
 	cl.Permit, _ = permit.(*transport.Permit)
 	var receipt *PurgeReceipt

@@ -51,10 +51,10 @@ type call struct {
 }
 
 // describe adds the class of a request and the service's rules for it. Every call of this package, including that of
-// Do, is created here, so no service can forget a rule.
-func describe(method, path, query string) call {
+// Do, is created here, so no service can forget a rule. operation is the method that sends such a request.
+func describe(operation, method, path, query string) call {
 	limited := false
-	r := transport.Request{Method: method, Path: path, Query: query, Class: transport.Once}
+	r := transport.Request{Operation: operation, Method: method, Path: path, Query: query, Class: transport.Once}
 	switch method {
 	case http.MethodGet, http.MethodHead:
 		r.Class = transport.Read
@@ -77,21 +77,21 @@ func describe(method, path, query string) call {
 }
 
 // getCall describes a GET of one address.
-func getCall(path, query string) call {
-	return describe(http.MethodGet, path, query)
+func getCall(operation, path, query string) call {
+	return describe(operation, http.MethodGet, path, query)
 }
 
 // at describes a request to the address of the resource with these ids.
-func at(method, template string, ids ...string) call {
+func at(operation, method, template string, ids ...string) call {
 	path, err := expand(template, ids...)
-	cl := describe(method, path, "")
+	cl := describe(operation, method, path, "")
 	cl.invalid = err
 	return cl
 }
 
 // objectCall describes a GET of one object. The last of the ids is its own.
-func objectCall(template, query string, ids ...string) call {
-	cl := at(http.MethodGet, template, ids...)
+func objectCall(operation, template, query string, ids ...string) call {
+	cl := at(operation, http.MethodGet, template, ids...)
 	cl.Query, cl.id = query, ids[len(ids)-1]
 	return cl
 }
@@ -120,10 +120,15 @@ func (f *conn) send(ctx context.Context, cl call) (response, error) {
 	if cl.invalid != nil {
 		return response{}, cl.invalid
 	}
+	var err error
+	if cl.Header, err = headerOf(ctx); err != nil {
+		return response{}, err
+	}
 	if cl.limited {
 		cl.Gate = f.gate
 	}
 	r := f.transport.Send(ctx, cl.Request)
+	f.tell(ctx, r)
 	if wrong, ok := errors.AsType[*address.Error](r.Err); ok && r.Attempts == 0 {
 		return response{}, asValidation(wrong)
 	}
@@ -157,7 +162,7 @@ var loginHeaders = []string{"Content-Type", "Date", "Location", "Retry-After"}
 func (f *conn) newError(r *transport.Response, cause error) *Error {
 	e := &Error{
 		StatusCode: r.Status, Code: r.Code, Method: r.Request.Method, Host: f.base.Host(), Path: f.secrets.Text(f.base.Path(r.Request.Path)),
-		Header: f.safeHeader(r.Header), Attempts: r.Attempts, outcome: r.Outcome, tooFast: r.TooFast, authFailed: r.Unauthorized,
+		Header: f.safeHeader(r.Header), RequestID: f.secrets.RequestID(r.Header), Attempts: r.Attempts, outcome: r.Outcome, tooFast: r.TooFast, authFailed: r.Unauthorized,
 	}
 	body := r.Body
 	if r.Request.Class == transport.Login {
@@ -178,7 +183,7 @@ func (f *conn) newError(r *transport.Response, cause error) *Error {
 	}
 	if login, ok := errors.AsType[*Error](cause); ok && r.LoginFailed && r.Status == 0 {
 		// The error of a failed login has the status of the login's own response.
-		e.StatusCode, e.Code, e.Description, e.Header = login.StatusCode, login.Code, login.Description, login.Header
+		e.StatusCode, e.Code, e.Description, e.Header, e.RequestID = login.StatusCode, login.Code, login.Description, login.Header, login.RequestID
 		e.authFailed, e.login = login.authFailed, login.login
 	}
 	return e

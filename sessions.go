@@ -38,7 +38,7 @@ type Session struct {
 // session id, it returns [ErrBadReply]. With [SessionToken], the client cannot log in: Create returns an [*Error] and
 // sends nothing. (Open point 5.)
 func (s *SessionsService) Create(ctx context.Context) (*Session, error) {
-	r, err := s.conn.send(ctx, describe(http.MethodPost, sessionsPath, ""))
+	r, err := s.conn.send(ctx, describe("Sessions.Create", http.MethodPost, sessionsPath, ""))
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func (s *SessionsService) Create(ctx context.Context) (*Session, error) {
 
 // logIn is Create for transport.
 func (s *SessionsService) logIn(ctx context.Context) (token redact.Secret, refused bool, err error) {
-	session, err := s.Create(ctx)
+	session, err := s.Create(withoutCaller(ctx))
 	if err != nil {
 		if e, ok := errors.AsType[*Error](err); ok {
 			refused = e.markLogin() && e.Attempts > 0 || errors.Is(err, ErrBadReply)

@@ -70,7 +70,7 @@ func newStatsService(f *conn) *StatsService {
 func (s *StatsService) WAFTopK(category WAFCategory) *AggregatedFamily[WAFTopKQuery] {
 	dimension, known := wafCategories[category]
 	family := aggregated[WAFTopKQuery](s.conn, statsRules{
-		path: "/stats/security/waf/topk/" + string(category), noLimit: true, aggregated: true, top: WAFTopKRows, dimension: dimension,
+		name: "Stats.WAFTopK", path: "/stats/security/waf/topk/" + string(category), noLimit: true, aggregated: true, top: WAFTopKRows, dimension: dimension,
 	})
 	if !known {
 		family.refused = invalid("category", "%q is not a category of WAF top-K", string(category))
@@ -83,7 +83,7 @@ func (s *StatsService) WAFTopK(category WAFCategory) *AggregatedFamily[WAFTopKQu
 func (s *StatsService) TrafficShapingTopK(category ShapingCategory) *AggregatedFamily[ShapingTopKQuery] {
 	dimension, known := shapingCategories[category]
 	family := aggregated[ShapingTopKQuery](s.conn, statsRules{
-		path: "/stats/security/trafficshaping/topk/" + string(category), aggregated: true, top: TrafficShapingTopKRows, dimension: dimension,
+		name: "Stats.TrafficShapingTopK", path: "/stats/security/trafficshaping/topk/" + string(category), aggregated: true, top: TrafficShapingTopKRows, dimension: dimension,
 	})
 	if !known {
 		family.refused = invalid("category", "%q is not a category of traffic shaping top-K", string(category))
@@ -187,7 +187,7 @@ type keptResult struct {
 // checks it. Otherwise it keeps the result.
 func (f *StatsFamily[Q]) whole(ctx context.Context, parameters string, kept *keptResult) (*rowjson.Reader, error) {
 	var in *rowjson.Reader
-	cl := getCall(f.rules.path+"/data", parameters)
+	cl := getCall(f.rules.name, f.rules.path+"/data", parameters)
 	cl.Take = func(body io.Reader) (int, error) {
 		config, rows := f.reading(), (*rowjson.Store)(nil)
 		if kept != nil {
@@ -288,7 +288,7 @@ func (f *StatsFamily[Q]) stream(ctx context.Context, parameters string, limit in
 	var in *rowjson.Reader
 	found := false
 	var echo QueryEcho
-	cl := getCall(f.rules.path+"/data", parameters)
+	cl := getCall(f.rules.name, f.rules.path+"/data", parameters)
 	cl.Begin = func(body io.Reader) (int, error) {
 		config := f.reading()
 		if s.all {
@@ -341,7 +341,7 @@ func (f *StatsFamily[Q]) complete(in *rowjson.Reader, limit int64, all bool) err
 
 func (f *StatsFamily[Q]) warn(ctx context.Context, warnings []string) {
 	for _, warning := range warnings {
-		f.conn.transport.Warn(ctx, getCall(f.rules.path+"/data", "").Request, "webdelivery: beyond retention", warning)
+		f.conn.transport.Warn(ctx, getCall(f.rules.name, f.rules.path+"/data", "").Request, "webdelivery: beyond retention", warning)
 	}
 }
 
@@ -363,7 +363,7 @@ func (f *StatsFamily[Q]) Head(ctx context.Context, query Q) (http.Header, error)
 	if err != nil {
 		return nil, err
 	}
-	r, err := f.conn.send(ctx, describe(http.MethodHead, f.rules.path, parameters))
+	r, err := f.conn.send(ctx, describe(f.rules.name, http.MethodHead, f.rules.path, parameters))
 	if err != nil {
 		return nil, err
 	}

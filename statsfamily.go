@@ -9,6 +9,7 @@ import (
 
 // statsRules has the properties in which the families of statistics differ.
 type statsRules struct {
+	name        string // of the family
 	path        string // base path
 	aggregated  bool   // it has metrics
 	granularity bool   // it requires a granularity
@@ -19,10 +20,10 @@ type statsRules struct {
 
 // The families that have no categories.
 var (
-	eventsRules        = statsRules{path: "/stats/security/events"}
-	wafTrendsRules     = statsRules{path: "/stats/security/waf/trends", aggregated: true, granularity: true}
-	requestTrendsRules = statsRules{path: "/stats/security/request/trends", aggregated: true}
-	shapingTrendsRules = statsRules{path: "/stats/security/trafficshaping/trends", aggregated: true, granularity: true}
+	eventsRules        = statsRules{name: "Stats.Events", path: "/stats/security/events"}
+	wafTrendsRules     = statsRules{name: "Stats.WAFTrends", path: "/stats/security/waf/trends", aggregated: true, granularity: true}
+	requestTrendsRules = statsRules{name: "Stats.RequestTrends", path: "/stats/security/request/trends", aggregated: true}
+	shapingTrendsRules = statsRules{name: "Stats.TrafficShapingTrends", path: "/stats/security/trafficshaping/trends", aggregated: true, granularity: true}
 )
 
 // The dimension of each category; "" where the service document does not name it (open point 47).

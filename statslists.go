@@ -57,7 +57,7 @@ func (f *StatsFamily[Q]) list(ctx context.Context, what string) ([][]string, jso
 	if f.refused != nil {
 		return nil, nil, f.refused
 	}
-	r, err := f.conn.send(ctx, getCall(f.rules.path+"/"+what, ""))
+	r, err := f.conn.send(ctx, getCall(f.rules.name, f.rules.path+"/"+what, ""))
 	if err != nil {
 		return nil, nil, err
 	}

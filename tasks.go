@@ -113,7 +113,7 @@ func (s *TasksService) listCall(options TaskListOptions) call {
 	checkPaging(&p, options.Page, options.Count, options.MaxPages)
 	options.Since = options.Since.UTC()
 	checkYear(&p, "since", options.Since)
-	return pagedCall(&p, s.conn.dialect.TasksPrefix+"/tasks", options)
+	return pagedCall(&p, "Tasks.List", s.conn.dialect.TasksPrefix+"/tasks", options)
 }
 
 // Wait polls a task until it has ended, and returns it. The first poll comes at once, the others at growing intervals
@@ -221,7 +221,7 @@ func (s *TasksService) polled(cl call, last **Task) *item {
 
 // taskCall describes the call that reads a task by its id.
 func (s *TasksService) taskCall(id string) call {
-	return objectCall(s.conn.dialect.TasksPrefix+"/tasks/{task_id}", "", id)
+	return objectCall("Tasks.Get", s.conn.dialect.TasksPrefix+"/tasks/{task_id}", "", id)
 }
 
 // TaskError means that a task ended with an error condition, although all calls succeeded. The task may have made part

@@ -101,7 +101,7 @@ func (s *PurgeService) Status(ctx context.Context, transactionID int64) (*Transa
 }
 
 func transactionCall(id int64) call {
-	cl := objectCall(transactionsPath+"{transaction_id}", "", strconv.FormatInt(id, 10))
+	cl := objectCall("Purge.Status", transactionsPath+"{transaction_id}", "", strconv.FormatInt(id, 10))
 	if id <= 0 {
 		cl.invalid = invalid("transaction_id", "%d is not above 0", id)
 	}

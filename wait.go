@@ -197,6 +197,7 @@ func (p *polling) round(ctx context.Context, n int) (failure error, fatal bool) 
 	states, errs := make([]Progress, n), make([]error, n)
 	var others sync.WaitGroup
 	for i, it := range polled[1:] {
+		ctx, _ := apart(ctx) // the first one tells what a poll was like
 		others.Go(func() { states[i+1], errs[i+1] = it.read(ctx) })
 	}
 	states[0], errs[0] = polled[0].read(ctx)

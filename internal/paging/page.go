@@ -19,6 +19,7 @@ type Page struct {
 	Count   int      // page_count
 	Total   int64    // number of items in the whole collection
 	Refused string   // status of a request that failed, possibly because there is no such page
+	Taken   func()   // called in the goroutine of the loop when it gets the page; may be nil
 }
 
 // More reports whether another page exists or may exist, and whether the page says so. number is that of the page, if

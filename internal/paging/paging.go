@@ -92,6 +92,9 @@ func (r *reader[T]) read(ctx context.Context) ([]T, error) {
 	} else {
 		got.items, got.page, got.err = r.Read(ctx, r.query)
 	}
+	if got.page.Taken != nil {
+		got.page.Taken()
+	}
 	r.more = false
 	switch left, _ := r.left(); {
 	case got.err == nil:

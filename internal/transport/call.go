@@ -31,6 +31,7 @@ type call struct {
 	loop retryablehttp.Client
 	http http.Client
 
+	began     time.Time
 	last      attempt
 	answered  attempt       // the last one with a response
 	nothing   http.Response // all that the loop sees of any attempt
@@ -49,7 +50,7 @@ type call struct {
 
 // Send makes one call and returns its result.
 func (t *Transport) Send(ctx context.Context, r Request) *Response {
-	c := &call{Request: r, t: t, ctx: ctx}
+	c := &call{Request: r, t: t, ctx: ctx, began: time.Now()}
 	if r.Class != Login {
 		c.login = t.auth.login
 	}
@@ -248,7 +249,7 @@ func (c *call) finish() *Response {
 	a, r := &c.last, &c.response
 	r.Gone = c.Class == Delete && c.ambiguous && a.effectiveStatus() == http.StatusNotFound
 	r.OK = r.Gone || c.succeeded()
-	r.Request, r.Attempts = &c.Request, c.attempts
+	r.Request, r.Attempts, r.Duration = &c.Request, c.attempts, time.Since(c.began)
 	r.Outcome = a.outcome()
 	switch {
 	case c.Class == Read:

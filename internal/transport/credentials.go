@@ -1,9 +1,11 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -165,6 +167,17 @@ func (s *Secrets) Excerpt(text []byte, most int) []byte {
 	}
 	text = text[:min(len(text), most+redact.Margin)] // more is not searched, so it is not copied
 	return []byte(s.finder().Text(string(text), most))
+}
+
+// RequestID returns the id that a service or gateway gave to a request, on one line of at most 128 bytes, without secrets;
+// "" if the response has none.
+func (s *Secrets) RequestID(h http.Header) string {
+	const most = 128
+	id := cmp.Or(h.Get("X-Request-Id"), h.Get("X-Correlation-Id"))
+	if id == "" {
+		return ""
+	}
+	return redact.Line(s.finder().Text(id, most))
 }
 
 // Learn adds the token of a session that the user has created.

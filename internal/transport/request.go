@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"io"
 	"net/http"
+	"time"
 )
 
 // Class says when a request may be retried. The zero value is the most cautious one.
@@ -25,12 +26,14 @@ const (
 // Request describes one call. In every call, a code of 400 or more in the envelope of a success counts as a refusal, a
 // refused session is renewed once, and only what is safe to retry is retried.
 type Request struct {
-	Class  Class
-	Method string
-	Path   string // below the base, escaped
-	Query  string // encoded
+	Operation string // the method of the SDK, for the context of the HTTP requests
+	Class     Class
+	Method    string
+	Path      string // below the base, escaped
+	Query     string // encoded
 
-	Body []byte // JSON; nil for none
+	Body   []byte      // JSON; nil for none
+	Header http.Header // further headers, in canonical form
 
 	Gate   *Gate   // gives each attempt its permit; nil if none is needed
 	Permit *Permit // for the first attempt, if the caller already has one
@@ -59,6 +62,7 @@ type Response struct {
 	Stream       *Stream // instead of Body, if the request has Begin; the caller closes it
 
 	Attempts     int
+	Duration     time.Duration
 	Outcome      Outcome // of a write; if OK, the outcome to report if the response is unusable
 	TooFast      bool    // the service refused a limited request as too fast
 	Unauthorized bool    // the service refused the credentials

@@ -82,9 +82,14 @@ func (c *call) log(started time.Time, waited time.Duration) {
 		return
 	}
 	write := func(bytes int64) {
-		c.t.write(c.ctx, slog.LevelDebug, "webdelivery: attempt", &c.Request, c.last.err,
+		attrs := []slog.Attr{
 			slog.Int("status", c.last.status), slog.Duration("duration", time.Since(started)-waited), slog.Int("attempt", c.attempts),
-			slog.Duration("wait", waited), slog.Int64("bytes", bytes))
+			slog.Duration("wait", waited), slog.Int64("bytes", bytes),
+		}
+		if id := c.t.Secrets().RequestID(c.last.header); id != "" {
+			attrs = append(attrs, slog.String("request_id", id))
+		}
+		c.t.write(c.ctx, slog.LevelDebug, "webdelivery: attempt", &c.Request, c.last.err, attrs...)
 	}
 	if s := c.last.stream; s != nil {
 		s.closed = write

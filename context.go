@@ -1,0 +1,144 @@
+package webdelivery
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/webdelivery/webdelivery-go/internal/transport"
+)
+
+// What a context tells a call, and what it learns of it. The values of a caller's context never reach a login, which
+// serves all callers, nor the requests of a [PurgeQueue], which carry the URIs of several.
+
+// Response describes the last request of a call, for [ContextWithResponse].
+type Response struct {
+	Operation  string        // the method that sent it, such as "Tasks.Get", or "Do GET"
+	StatusCode int           // HTTP status of the last response; 0 if there is none
+	Header     http.Header   // of that response, without credentials, as in [Error]
+	RequestID  string        // its X-Request-Id or X-Correlation-Id, cleaned and cut; "" if it has none
+	Attempts   int           // attempts of the request, including those that sent nothing
+	Duration   time.Duration // of all attempts and the waits between them, until the response was read; of a stream, until its first row
+}
+
+type responseKey struct{}
+
+// responseSink is where the requests of a call write what is known of them.
+type responseSink struct {
+	mu sync.Mutex
+	to *Response
+}
+
+// ContextWithResponse returns a context for one call, which writes into r what it knows of its last request, whether it
+// succeeds or fails. A method has written r when it returns; a sequence, before it yields the values of a response. If
+// the call sends nothing, r does not change. Several calls must not share r at the same time.
+func ContextWithResponse(ctx context.Context, r *Response) context.Context {
+	return context.WithValue(ctx, responseKey{}, &responseSink{to: r})
+}
+
+// apart returns a context for requests in another goroutine, and a function that passes on what they have written. It is
+// called in the goroutine of the call, so that nothing is written behind the caller's back.
+func apart(ctx context.Context) (of context.Context, join func()) {
+	sink, _ := ctx.Value(responseKey{}).(*responseSink)
+	if sink == nil {
+		return ctx, func() {}
+	}
+	var last Response
+	own := &responseSink{to: &last}
+	return context.WithValue(ctx, responseKey{}, own), func() {
+		own.mu.Lock()
+		defer own.mu.Unlock()
+		if last.Operation != "" {
+			sink.write(last)
+		}
+	}
+}
+
+func (s *responseSink) write(r Response) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	*s.to = r
+}
+
+// tell writes a response for the caller.
+func (f *conn) tell(ctx context.Context, r *transport.Response) {
+	if sink, _ := ctx.Value(responseKey{}).(*responseSink); sink != nil {
+		sink.write(Response{
+			Operation: r.Request.Operation, StatusCode: r.Status, Header: f.safeHeader(r.Header), RequestID: f.secrets.RequestID(r.Header),
+			Attempts: r.Attempts, Duration: r.Duration,
+		})
+	}
+}
+
+type headerKey struct{}
+
+// ContextWithHeader returns a context whose calls send these headers with each of their requests, such as traceparent
+// or the number of a ticket, but not with a login. Headers of an earlier ContextWithHeader are kept unless they have the
+// same name. The call returns a [*ValidationError] that names a header which is not the caller's to set: one that
+// carries credentials, or changes how a request or response is read or who sends it. The requests of a [PurgeQueue],
+// which callers share, carry none. The SDK prints no value of these headers, but what a service repeats of them in its
+// own text is not searched for them.
+func ContextWithHeader(ctx context.Context, header http.Header) context.Context {
+	all := http.Header{}
+	if earlier, ok := ctx.Value(headerKey{}).(http.Header); ok {
+		maps.Copy(all, earlier)
+	}
+	for name, values := range header {
+		all[http.CanonicalHeaderKey(name)] = slices.Clone(values)
+	}
+	return context.WithValue(ctx, headerKey{}, all)
+}
+
+// Headers that a caller must not set, and the beginnings of others.
+var (
+	ownHeaders = []string{
+		"Authorization", "Connection", "Cookie", "Expect", "Host", "Keep-Alive", "Range", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "User-Agent",
+	}
+	ownPrefixes = []string{"Accept", "Content-", "If-", "Proxy-"}
+)
+
+// headerOf returns the headers that the context adds, or an error if the SDK does not send them.
+func headerOf(ctx context.Context) (http.Header, error) {
+	header, _ := ctx.Value(headerKey{}).(http.Header)
+	if header == nil {
+		return nil, nil
+	}
+	var bad problems
+	for _, name := range slices.Sorted(maps.Keys(header)) {
+		field := fmt.Sprintf("header %q", name)
+		switch {
+		case slices.Contains(ownHeaders, name), slices.ContainsFunc(ownPrefixes, func(p string) bool { return strings.HasPrefix(name, p) }):
+			bad.add(field, "is not the caller's to set: the SDK sends it, or it changes how a request or response is read")
+		case name == "", strings.ContainsFunc(name, notInToken):
+			bad.add(field, "is not the name of a header")
+		case slices.ContainsFunc(header[name], func(v string) bool { return strings.ContainsFunc(v, isHeaderBreak) }):
+			bad.add(field, "has a value with a control character")
+		}
+	}
+	return header, bad.err()
+}
+
+// notInToken reports whether the name of a header cannot contain a character (RFC 9110, section 5.6.2).
+func notInToken(r rune) bool {
+	return (r|0x20 < 'a' || r|0x20 > 'z') && (r < '0' || r > '9') && !strings.ContainsRune("!#$%&'*+-.^_`|~", r)
+}
+
+func isHeaderBreak(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
+
+// withoutCaller hides the values of a caller's context that are about one call.
+func withoutCaller(ctx context.Context) context.Context {
+	ctx = context.WithValue(ctx, responseKey{}, (*responseSink)(nil))
+	return context.WithValue(ctx, headerKey{}, http.Header(nil))
+}
+
+// OperationFromContext returns which method of the SDK sends a request, such as "NetworkLists.AddEntries", or "Do GET",
+// and the number of the attempt, from 1. It is for a RoundTripper, with the context of its request. A login is
+// "Sessions.Create". For a context that is not of a request, it returns "" and 0.
+func OperationFromContext(ctx context.Context) (operation string, attempt int) {
+	return transport.OperationFromContext(ctx)
+}
