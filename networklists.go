@@ -3,6 +3,7 @@ package webdelivery
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -59,13 +60,15 @@ type NetworkList struct {
 	EntriesBatchDeletionURI string    `json:"entries_batch_deletion_uri"`
 	CreationTimestamp       time.Time `json:"creation_timestamp,omitzero"` // when it was created
 	ModifiedTimestamp       time.Time `json:"modified_timestamp,omitzero"` // zero if it was never modified
+
+	Unknown json.RawMessage `json:"-"` // an object with the members that the service document does not name; nil if there are none
 }
 
 // UnmarshalJSON reads a list as the service sends it. An entry that is null or empty is an error.
 func (l *NetworkList) UnmarshalJSON(b []byte) error {
 	type plain NetworkList
 	l.List = nil
-	if err := wire.Decode(b, (*plain)(l)); err != nil {
+	if err := wire.DecodeKnown(b, (*plain)(l), &l.Unknown); err != nil {
 		return err
 	}
 	if i := slices.Index(l.List, ""); i >= 0 {
@@ -86,12 +89,26 @@ type NetworkListEntry struct {
 	Entry             string    `json:"entry"`                       // IP address, CIDR range or country code
 	AddedBy           string    `json:"added_by"`                    // user who added it
 	CreationTimestamp time.Time `json:"creation_timestamp,omitzero"` // when it was added, in UTC
+
+	Unknown json.RawMessage `json:"-"` // an object with the members that the service document does not name; nil if there are none
+}
+
+// MarshalJSON writes the unknown members as they were.
+func (l NetworkList) MarshalJSON() ([]byte, error) {
+	type plain NetworkList
+	return wire.EncodeKnown(plain(l), l.Unknown)
+}
+
+// MarshalJSON writes the unknown members as they were.
+func (e NetworkListEntry) MarshalJSON() ([]byte, error) {
+	type plain NetworkListEntry
+	return wire.EncodeKnown(plain(e), e.Unknown)
 }
 
 // UnmarshalJSON reads an entry as the service sends it.
 func (e *NetworkListEntry) UnmarshalJSON(b []byte) error {
 	type plain NetworkListEntry
-	return wire.Decode(b, (*plain)(e))
+	return wire.DecodeKnown(b, (*plain)(e), &e.Unknown)
 }
 
 // An entry is known by its text. Without an id it can be read, but not removed.

@@ -426,7 +426,7 @@ func TestTransactionFieldsAreThoseOfTheDocument(t *testing.T) {
 			webdelivery.Transaction{
 				Code: 200, Description: "d", TransactionID: 7, // 2026-11-20T08:30:00Z
 				BeginTS: time.Date(2026, 11, 20, 8, 30, 0, 0, time.UTC), EndTS: time.Date(2026, 11, 20, 8, 31, 0, 0, time.UTC),
-				PercentReceived: 100, Status: "COMPLETE", StatusDescription: "s",
+				PercentReceived: 100, Status: "COMPLETE", StatusDescription: "s", Unknown: json.RawMessage(`{"new":{},"transaction_response":{"new":1}}`),
 			},
 		},
 		{

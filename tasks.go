@@ -3,6 +3,7 @@ package webdelivery
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -35,6 +36,8 @@ type Task struct {
 	User        Reference  `json:"user,omitzero"`         // who started it
 	Target      Reference  `json:"target,omitzero"`       // what it works on
 	ErrorInfo   *ErrorInfo `json:"error_info,omitempty"`  // not nil when it ended with an error condition
+
+	Unknown json.RawMessage `json:"-"` // an object with the members that the service document does not name; nil if there are none
 }
 
 func (t *Task) identity() string { return t.ID }
@@ -51,6 +54,8 @@ type ErrorInfo struct {
 	Details []ErrorDetail `json:"details,omitempty"` // may be empty
 	Message string        `json:"message,omitempty"` // free text of the service
 	Type    string        `json:"type,omitempty"`    // the document has no list of types
+
+	Unknown json.RawMessage `json:"-"` // an object with the members that the service document does not name; nil if there are none
 }
 
 // ErrorDetail is one detail of an error condition.
@@ -62,7 +67,25 @@ type ErrorDetail struct {
 // a zone is in UTC.
 func (t *Task) UnmarshalJSON(b []byte) error {
 	type plain Task
-	return wire.Decode(b, (*plain)(t))
+	return wire.DecodeKnown(b, (*plain)(t), &t.Unknown)
+}
+
+// MarshalJSON writes the unknown members as they were.
+func (t Task) MarshalJSON() ([]byte, error) {
+	type plain Task
+	return wire.EncodeKnown(plain(t), t.Unknown)
+}
+
+// UnmarshalJSON reads the error_info of a task.
+func (i *ErrorInfo) UnmarshalJSON(b []byte) error {
+	type plain ErrorInfo
+	return wire.DecodeKnown(b, (*plain)(i), &i.Unknown)
+}
+
+// MarshalJSON writes the unknown members as they were.
+func (i ErrorInfo) MarshalJSON() ([]byte, error) {
+	type plain ErrorInfo
+	return wire.EncodeKnown(plain(i), i.Unknown)
 }
 
 // ended reports whether the task is complete or has an error condition (open point 4).
@@ -254,5 +277,6 @@ func (s *TasksService) failed(t *Task) *TaskError {
 		texts = append(texts, &t.ErrorInfo.Details[i].Message)
 	}
 	s.conn.redactAll(texts...)
+	t.Unknown, t.ErrorInfo.Unknown = nil, nil // nobody knows what they hold
 	return &TaskError{t}
 }

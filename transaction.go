@@ -3,6 +3,7 @@ package webdelivery
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
@@ -27,7 +29,21 @@ type Transaction struct {
 	Status            string    `json:"transaction_status"`             // PENDING, or the service's word for the end
 	StatusDescription string    `json:"transaction_status_description"` // the service's words for the status
 
+	Unknown json.RawMessage `json:"-"` // an object with the members that the service document does not name; nil if there are none
+
 	open bool // the status is not PENDING, but end_ts is negative
+}
+
+// UnmarshalJSON reads a transaction that MarshalJSON has written.
+func (t *Transaction) UnmarshalJSON(b []byte) error {
+	type plain Transaction
+	return wire.DecodeKnown(b, (*plain)(t), &t.Unknown)
+}
+
+// MarshalJSON writes the members of a transaction on one level, and the unknown ones as they were.
+func (t Transaction) MarshalJSON() ([]byte, error) {
+	type plain Transaction
+	return wire.EncodeKnown(plain(t), t.Unknown)
 }
 
 // Pending reports whether the purge is in progress: the transaction has not failed, and its status is PENDING in any
@@ -57,12 +73,14 @@ func (f *conn) fetchTransaction(ctx context.Context, cl call) (*Transaction, err
 		Description         string    `json:"description"`
 		TransactionID       wire.Int  `json:"transaction_id"`
 		TransactionResponse struct {
-			BeginTS           wire.Int `json:"begin_ts"`
-			EndTS             wire.Int `json:"end_ts"`
-			PercentReceived   wire.Int `json:"percent_received_responses"`
-			Status            string   `json:"transaction_status"`
-			StatusDescription string   `json:"transaction_status_description"`
+			BeginTS           wire.Int       `json:"begin_ts"`
+			EndTS             wire.Int       `json:"end_ts"`
+			PercentReceived   wire.Int       `json:"percent_received_responses"`
+			Status            string         `json:"transaction_status"`
+			StatusDescription string         `json:"transaction_status_description"`
+			Unknown           jsontext.Value `json:",embed"`
 		} `json:"transaction_response"`
+		Unknown jsontext.Value `json:",embed"`
 	}
 	if err := r.decodeObject(&body); err != nil {
 		return nil, err
@@ -71,7 +89,7 @@ func (f *conn) fetchTransaction(ctx context.Context, cl call) (*Transaction, err
 	tx := &Transaction{
 		Code: int(body.Code), Description: body.Description, TransactionID: int64(body.TransactionID),
 		BeginTS: epoch(state.BeginTS), EndTS: epoch(state.EndTS), PercentReceived: state.PercentReceived.Clamp(),
-		Status: state.Status, StatusDescription: state.StatusDescription,
+		Status: state.Status, StatusDescription: state.StatusDescription, Unknown: wire.Unknown(body.Unknown, "transaction_response", state.Unknown),
 	}
 	tx.open = state.EndTS < 0 && !tx.Pending()
 	if tx.Status == "" && tx.Code < http.StatusBadRequest { // it must not look like a successful end
@@ -162,6 +180,7 @@ func (s *PurgeService) wait(ctx context.Context, id int64, known bool, read func
 	}})
 	if err == nil && tx.endedBadly() {
 		s.conn.redactAll(&tx.Description, &tx.Status, &tx.StatusDescription) // they become part of an error
+		tx.Unknown = nil                                                     // so do these, and nobody knows what they hold
 		err = &TransactionError{tx}
 	}
 	return tx, err

@@ -1,0 +1,60 @@
+package wire
+
+import (
+	"bytes"
+	stdjson "encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// A service may send members that nobody has documented. They are kept as the text of one object: a map for each object
+// would more than double the memory of 50,000 entries.
+
+// DecodeKnown is [Decode] for a struct, and sets unknown to an object with the members that the struct does not have, or
+// to nil if there are none.
+func DecodeKnown[T any](text []byte, out *T, unknown *stdjson.RawMessage) error {
+	*unknown = nil
+	err := json.Unmarshal(text, out, options, json.RejectUnknownMembers(true))
+	if !errors.Is(err, json.ErrUnknownName) {
+		return err
+	}
+	in := struct {
+		Known *T             `json:",embed"`
+		Rest  jsontext.Value `json:",embed"`
+	}{Known: out}
+	err = Decode(text, &in)
+	if len(in.Rest) > 0 { // otherwise the unknown member is in an object within
+		*unknown = stdjson.RawMessage(bytes.Clone(in.Rest))
+	}
+	return err
+}
+
+// Unknown returns an object with the unknown members of two levels: those of an object, and those of its member with
+// this name; nil if there are none.
+func Unknown(of jsontext.Value, name string, within jsontext.Value) stdjson.RawMessage {
+	if within == nil {
+		return stdjson.RawMessage(bytes.Clone(of))
+	}
+	return merge(of, fmt.Appendf(nil, "{%q:%s}", name, within))
+}
+
+// EncodeKnown writes a struct as encoding/json does, and adds the members of unknown, an object or nil.
+func EncodeKnown(known any, unknown stdjson.RawMessage) ([]byte, error) {
+	text, err := stdjson.Marshal(known)
+	if err != nil || len(unknown) == 0 {
+		return text, err
+	}
+	return merge(text, unknown), nil
+}
+
+// merge returns an object with the members of two. Either may be nil.
+func merge(a, b []byte) []byte {
+	a, b = bytes.TrimSpace(a), bytes.TrimSpace(b)
+	if len(a) <= len("{}") {
+		return bytes.Clone(b)
+	}
+	return append(append(bytes.Clone(a[:len(a)-1]), ','), b[1:]...)
+}
