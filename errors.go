@@ -32,18 +32,29 @@ var (
 	ErrInvalid = errors.New("webdelivery: invalid request")
 )
 
-// Outcome says whether the service carried out a write whose call returned an error. It prints as "unknown", "not
-// applied" or "applied".
-type Outcome = transport.Outcome
+// Outcome says whether the service carried out a write whose call returned an error.
+type Outcome int
 
-const (
+const ( // in the order of package outcomes
 	// OutcomeUnknown means that the service may have carried out the write. It is the zero value.
-	OutcomeUnknown Outcome = transport.Unknown
+	OutcomeUnknown Outcome = iota
 	// OutcomeNotApplied means that the service certainly did not carry out the write.
-	OutcomeNotApplied Outcome = transport.NotApplied
+	OutcomeNotApplied
 	// OutcomeApplied means that the service carried out the write.
-	OutcomeApplied Outcome = transport.Applied
+	OutcomeApplied
 )
+
+// String returns "unknown", "not applied" or "applied".
+func (o Outcome) String() string {
+	switch o {
+	case OutcomeNotApplied:
+		return "not applied"
+	case OutcomeApplied:
+		return "applied"
+	default:
+		return "unknown"
+	}
+}
 
 // OutcomeOf returns the outcome of the write that returned err:
 //

@@ -76,10 +76,10 @@ type RemovalLimit string
 
 const (
 	// RemoveNone allows no removal.
-	RemoveNone RemovalLimit = lists.None
+	RemoveNone RemovalLimit = "none"
 	// RemoveAll allows every removal.
-	RemoveAll RemovalLimit = lists.All
+	RemoveAll RemovalLimit = "all"
 	// RemoveDefault allows 20 % of the entries, rounded down. For a list with fewer than 20 entries it allows up to 3, but
 	// never more than half of them. It allows 3 of 6, 1 of 3, 1 of 2, and 0 of 1, so an empty feed cannot empty a list.
-	RemoveDefault RemovalLimit = lists.Default
+	RemoveDefault RemovalLimit = "default"
 )

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/webdelivery/webdelivery-go/internal/batch"
+	"github.com/webdelivery/webdelivery-go/internal/outcomes"
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 	"github.com/webdelivery/webdelivery-go/internal/transport"
 )
@@ -285,7 +286,7 @@ func resultOf(r batch.Result) (result PurgeResult) {
 	if len(r.Failures) == 0 {
 		return result
 	}
-	e := &QueueError{Failures: make([]URIFailure, len(r.Failures)), Outcome: r.Outcome}
+	e := &QueueError{Failures: make([]URIFailure, len(r.Failures)), Outcome: Outcome(r.Outcome)}
 	open := map[any]error{} // of accepted URIs whose transaction has not ended, by receipt
 	for i, f := range r.Failures {
 		err := f.Err
@@ -295,7 +296,7 @@ func resultOf(r batch.Result) (result PurgeResult) {
 			}
 			err = open[receipt]
 		}
-		e.Failures[i] = URIFailure{unqueued(f.URI), err, f.Outcome}
+		e.Failures[i] = URIFailure{unqueued(f.URI), err, Outcome(f.Outcome)}
 	}
 	result.Err = e
 	return result
@@ -377,7 +378,7 @@ func (q *PurgeQueue) send(ctx context.Context, permit batch.Permit, uris []batch
 		receipt, err = r.receipt()
 	}
 	if err != nil {
-		return batch.Response{Err: err, Refused: errors.Is(err, ErrBadRequest), Outcome: OutcomeOf(err)}
+		return batch.Response{Err: err, Refused: errors.Is(err, ErrBadRequest), Outcome: outcomes.Outcome(OutcomeOf(err))}
 	}
 	return batch.Response{Receipt: receipt}
 }

@@ -162,7 +162,7 @@ var loginHeaders = []string{"Content-Type", "Date", "Location", "Retry-After"}
 func (f *conn) newError(r *transport.Response, cause error) *Error {
 	e := &Error{
 		StatusCode: r.Status, Code: r.Code, Method: r.Request.Method, Host: f.base.Host(), Path: f.secrets.Text(f.base.Path(r.Request.Path)),
-		Header: f.safeHeader(r.Header), RequestID: f.secrets.RequestID(r.Header), Attempts: r.Attempts, outcome: r.Outcome, tooFast: r.TooFast, authFailed: r.Unauthorized,
+		Header: f.safeHeader(r.Header), RequestID: f.secrets.RequestID(r.Header), Attempts: r.Attempts, outcome: Outcome(r.Outcome), tooFast: r.TooFast, authFailed: r.Unauthorized,
 	}
 	body := r.Body
 	if r.Request.Class == transport.Login {

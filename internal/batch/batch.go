@@ -12,7 +12,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/webdelivery/webdelivery-go/internal/transport"
+	"github.com/webdelivery/webdelivery-go/internal/outcomes"
 )
 
 // ErrClosed means that the queue is closed, or that the context of Close ended before all work was done.
@@ -58,14 +58,14 @@ type Response struct {
 	Receipt any   // returned by Put; comparable, and not nil if Err is nil
 	Err     error // nil if the service accepted the request
 	Refused bool  // Err means that the service refused at least one of the URIs
-	Outcome transport.Outcome
+	Outcome outcomes.Outcome
 }
 
 // Result is the result of one caller.
 type Result struct {
-	Receipts []any             // from the requests that carried its URIs; nil if none was accepted
-	Failures []Failure         // in the order of its URIs
-	Outcome  transport.Outcome // of all its URIs
+	Receipts []any            // from the requests that carried its URIs; nil if none was accepted
+	Failures []Failure        // in the order of its URIs
+	Outcome  outcomes.Outcome // of all its URIs
 }
 
 // Failure is a URI that was refused or may not have been carried out.
@@ -73,7 +73,7 @@ type Failure struct {
 	URI     URI
 	Receipt any // if the service accepted it, but its transaction failed or has not ended
 	Err     error
-	Outcome transport.Outcome
+	Outcome outcomes.Outcome
 }
 
 // Stats is the state of a queue.

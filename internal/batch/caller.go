@@ -6,7 +6,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/webdelivery/webdelivery-go/internal/transport"
+	"github.com/webdelivery/webdelivery-go/internal/outcomes"
 )
 
 // caller is a call of Put, or one of the calls in PutFrom. The queue's lock guards its fields, except uris, hosts and
@@ -32,9 +32,9 @@ func newCaller(uris []URI) *caller {
 func (c *caller) unsent(err error) Result {
 	failures := make([]Failure, len(c.uris))
 	for i, uri := range c.uris {
-		failures[i] = Failure{URI: uri, Err: err, Outcome: transport.NotApplied}
+		failures[i] = Failure{URI: uri, Err: err, Outcome: outcomes.NotApplied}
 	}
-	return Result{Failures: failures, Outcome: transport.NotApplied}
+	return Result{Failures: failures, Outcome: outcomes.NotApplied}
 }
 
 // end ends a caller. It must be called only once.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/webdelivery/webdelivery-go/internal/transport"
+	"github.com/webdelivery/webdelivery-go/internal/outcomes"
 )
 
 // Callers end when the transactions of their items have ended. The queue waits for each transaction once.
@@ -32,7 +32,7 @@ func TestTransactions(t *testing.T) {
 		}
 		assert.Equal(w, []string{"abc", "a", "b", "c"}, w.requests)
 		assert.ElementsMatch(w, []any{2, 4}, w.waits)
-		assert.Equal(w, ended{failed: "b", text: "refused", outcome: transport.NotApplied, after: got["b"].after}, got["b"])
+		assert.Equal(w, ended{failed: "b", text: "refused", outcome: outcomes.NotApplied, after: got["b"].after}, got["b"])
 		assert.Equal(w, ended{receipt: 4, after: got["b"].after + 11*time.Second}, got["c"])
 		assert.Equal(w, "ab", got["ab"].failed)
 		assert.Equal(w, "a", got["ca"].failed)

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/webdelivery/webdelivery-go/internal/transport"
+	"github.com/webdelivery/webdelivery-go/internal/outcomes"
 )
 
 // The service refuses a URI because the user may not purge its domain, or because there is no configuration for its
@@ -77,7 +77,7 @@ func (hs *hosts) failures(c *caller) (failures []Failure) {
 		}
 	}
 	for _, uri := range c.uris {
-		failures = append(failures, Failure{URI: uri, Err: hs.of(uri.Host).undecided, Outcome: transport.NotApplied})
+		failures = append(failures, Failure{URI: uri, Err: hs.of(uri.Host).undecided, Outcome: outcomes.NotApplied})
 	}
 	return failures
 }

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
-	"github.com/webdelivery/webdelivery-go/internal/transport"
+	"github.com/webdelivery/webdelivery-go/internal/outcomes"
 )
 
 const (
@@ -86,7 +86,7 @@ func (q *Queue) addLocked(c *caller) {
 	if failures := q.pending.hosts.failures(c); failures != nil {
 		q.stats.Refused += len(failures)
 		q.pending.room.Release(c.room)
-		c.end(Result{Failures: failures, Outcome: transport.NotApplied})
+		c.end(Result{Failures: failures, Outcome: outcomes.NotApplied})
 		return
 	}
 	c.since, c.element = time.Now(), q.pending.callers.PushBack(c)

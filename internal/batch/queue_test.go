@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go/internal/batch"
-	"github.com/webdelivery/webdelivery-go/internal/transport"
+	"github.com/webdelivery/webdelivery-go/internal/outcomes"
 )
 
 // The permit comes first: items that arrive while the queue waits for it go into the same request.
@@ -43,14 +43,14 @@ func TestRoom(t *testing.T) {
 		third := w.put(w.Context(), "d")
 		time.Sleep(time.Second)
 		cancel()
-		assert.Equal(w, ended{failed: "c", text: "context canceled", outcome: transport.NotApplied, after: time.Second}, <-second)
+		assert.Equal(w, ended{failed: "c", text: "context canceled", outcome: outcomes.NotApplied, after: time.Second}, <-second)
 		assert.Equal(w, ended{receipt: 1, after: 10*time.Second + half}, <-first)
 		assert.Equal(w, ended{receipt: 2, after: 20*time.Second + half}, <-third)
 		fourth, fifth := w.put(w.Context(), "ef"), w.put(w.Context(), "g")
 		require.NoError(w, w.queue.Close(w.Context()))
-		assert.Equal(w, ended{failed: "g", text: closed, outcome: transport.NotApplied, after: 20*time.Second + half}, <-fifth)
+		assert.Equal(w, ended{failed: "g", text: closed, outcome: outcomes.NotApplied, after: 20*time.Second + half}, <-fifth)
 		assert.Equal(w, 3, (<-fourth).receipt)
-		assert.Equal(w, ended{failed: "h", text: closed, outcome: transport.NotApplied, after: 31 * time.Second}, <-w.put(w.Context(), "h"))
+		assert.Equal(w, ended{failed: "h", text: closed, outcome: outcomes.NotApplied, after: 31 * time.Second}, <-w.put(w.Context(), "h"))
 	})
 }
 
@@ -72,7 +72,7 @@ func TestRefusedItems(t *testing.T) {
 		assert.Equal(w, []ended{
 			{receipt: 4, after: fourth},
 			{receipt: 4, failed: "c", text: "refused", after: fourth},
-			{failed: "c", text: "refused", outcome: transport.NotApplied, after: second},
+			{failed: "c", text: "refused", outcome: outcomes.NotApplied, after: second},
 			{receipt: 4, after: fourth},
 			{receipt: 4, after: fourth},
 		}, got)
@@ -87,7 +87,7 @@ func TestLeavingBeforeItIsSent(t *testing.T) {
 		ctx, cancel := context.WithCancel(w.Context())
 		first, second := w.put(ctx, "ab"), w.put(w.Context(), "c")
 		cancel()
-		assert.Equal(w, ended{failed: "ab", text: "left: context canceled", outcome: transport.NotApplied}, <-first)
+		assert.Equal(w, ended{failed: "ab", text: "left: context canceled", outcome: outcomes.NotApplied}, <-first)
 		assert.Equal(w, ended{receipt: 1, after: 3 * half}, <-second)
 		assert.Equal(w, 1, w.asked)
 
@@ -95,7 +95,7 @@ func TestLeavingBeforeItIsSent(t *testing.T) {
 		third := w.put(ctx, "d")
 		time.Sleep(100 * time.Millisecond)
 		cancel()
-		assert.Equal(w, transport.NotApplied, (<-third).outcome)
+		assert.Equal(w, outcomes.NotApplied, (<-third).outcome)
 		time.Sleep(time.Minute)
 		assert.Equal(w, []string{"c"}, w.requests)
 		assert.Equal(w, 2, (<-w.put(w.Context(), "e")).receipt)
@@ -151,7 +151,7 @@ func TestLeavingARequest(t *testing.T) {
 		c := w.put(alone, "c")
 		time.Sleep(100 * time.Millisecond)
 		cancel()
-		assert.Equal(w, transport.Unknown, (<-c).outcome)
+		assert.Equal(w, outcomes.Unknown, (<-c).outcome)
 		synctest.Wait()
 		assert.Zero(w, w.permits, "the request has ended")
 	})
@@ -173,8 +173,8 @@ func TestNoPermit(t *testing.T) {
 	}
 	inWorld(t, failing, func(w *world) {
 		first, second := w.put(w.Context(), "ab"), w.put(w.Context(), "b")
-		assert.Equal(w, ended{failed: "ab", text: "lost", outcome: transport.NotApplied}, <-first)
-		assert.Equal(w, ended{failed: "b", text: "lost", outcome: transport.NotApplied}, <-second)
+		assert.Equal(w, ended{failed: "ab", text: "lost", outcome: outcomes.NotApplied}, <-first)
+		assert.Equal(w, ended{failed: "b", text: "lost", outcome: outcomes.NotApplied}, <-second)
 		assert.Empty(w, w.requests)
 		assert.Equal(w, 1, (<-w.put(w.Context(), "a")).receipt)
 	})
@@ -188,14 +188,14 @@ func TestDoubt(t *testing.T) {
 		w.work.Send = func(ctx context.Context, held batch.Permit, uris []batch.URI) batch.Response {
 			got := w.send(ctx, held, uris)
 			if len(uris) > 1 {
-				got.Outcome = transport.Unknown
+				got.Outcome = outcomes.Unknown
 			}
 			return got
 		}
 	}, func(w *world) {
 		got := <-w.put(w.Context(), "ab")
 		assert.Equal(w, "refused", got.text)
-		assert.Equal(w, transport.Unknown, got.outcome)
+		assert.Equal(w, outcomes.Unknown, got.outcome)
 	})
 }
 
@@ -210,12 +210,12 @@ func TestRefusedHostsTravelApart(t *testing.T) {
 		got := <-bad
 		assert.Equal(w, "refused, host A: 5 alone, refused", got.text)
 		assert.Equal(w, "ABCDEFGHIJ", got.failed)
-		assert.Equal(w, transport.NotApplied, got.outcome)
+		assert.Equal(w, outcomes.NotApplied, got.outcome)
 		assert.Equal(w, []string{"a", "abABCDEFGHIJ", "ab", "A", "J", "F", "C", "D"}, w.requests, "from all over the list")
 
 		w.requests = nil
 		got = <-w.put(w.Context(), "AB")
-		assert.Equal(w, ended{failed: "AB", text: "host A: 5 alone, refused", outcome: transport.NotApplied, after: got.after}, got)
+		assert.Equal(w, ended{failed: "AB", text: "host A: 5 alone, refused", outcome: outcomes.NotApplied, after: got.after}, got)
 		assert.Empty(w, w.requests, "for 10 s it is known")
 		time.Sleep(10 * time.Second)
 		bad, good = w.put(w.Context(), "AB"), w.put(w.Context(), "c")
@@ -333,8 +333,8 @@ func TestPermitsOfParts(t *testing.T) {
 		both, waiting := w.put(w.Context(), "ab"), (<-chan ended)(nil)
 		time.Sleep(700 * time.Millisecond)
 		waiting = w.put(w.Context(), "c")
-		assert.Equal(w, ended{failed: "c", text: "lost", outcome: transport.NotApplied, after: time.Second}, <-waiting)
-		assert.Equal(w, ended{failed: "ab", text: "lost, refused", outcome: transport.NotApplied, after: 2*time.Second + half}, <-both)
+		assert.Equal(w, ended{failed: "c", text: "lost", outcome: outcomes.NotApplied, after: time.Second}, <-waiting)
+		assert.Equal(w, ended{failed: "ab", text: "lost, refused", outcome: outcomes.NotApplied, after: 2*time.Second + half}, <-both)
 		assert.Equal(w, []string{"ab", "b"}, w.requests)
 
 		w.requests = nil
@@ -342,7 +342,7 @@ func TestPermitsOfParts(t *testing.T) {
 		ctx, cancel := context.WithTimeout(w.Context(), 700*time.Millisecond)
 		defer cancel()
 		got := <-w.put(ctx, "AB")
-		assert.Equal(w, transport.Unknown, got.outcome)
+		assert.Equal(w, outcomes.Unknown, got.outcome)
 		time.Sleep(10 * time.Second)
 		assert.Equal(w, []string{"AB"}, w.requests)
 	})

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/webdelivery/webdelivery-go/internal/transport"
+	"github.com/webdelivery/webdelivery-go/internal/outcomes"
 )
 
 // request sends the URIs of some callers in one request. If that is refused, it sends them in parts. It is canceled when
@@ -57,7 +57,7 @@ func (q *Queue) sendLocked(callers []*caller, permit Permit) {
 func (r *request) send(uris []URI) Response {
 	q, permit := r.queue, r.permit
 	forNobody := r.canceled.Err() != nil // part of a refused request, after all callers have left
-	response := Response{Outcome: transport.NotApplied}
+	response := Response{Outcome: outcomes.NotApplied}
 	if r.permit = nil; permit == nil {
 		permit, response.Err = q.acquirePart(r.canceled)
 	}
@@ -89,7 +89,7 @@ func (r *request) send(uris []URI) Response {
 func (r *request) setLocked(uris []URI, response Response) {
 	for _, uri := range uris {
 		u := r.results[uri]
-		if response.Refused && response.Outcome != transport.NotApplied {
+		if response.Refused && response.Outcome != outcomes.NotApplied {
 			u.doubtful = true
 		}
 		if !response.Refused || len(uris) == 1 {
@@ -162,7 +162,7 @@ func (r *request) undecided(uris []URI, whole bool) {
 	if h := q.pending.hosts.of(uris[0].Host); whole && h.undecided != nil {
 		err = h.undecided
 	}
-	response := Response{Err: err, Refused: true, Outcome: transport.NotApplied}
+	response := Response{Err: err, Refused: true, Outcome: outcomes.NotApplied}
 	for _, uri := range uris {
 		r.decideLocked(r.results[uri], response)
 	}

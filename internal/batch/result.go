@@ -3,16 +3,16 @@ package batch
 import (
 	"slices"
 
-	"github.com/webdelivery/webdelivery-go/internal/transport"
+	"github.com/webdelivery/webdelivery-go/internal/outcomes"
 )
 
 // uriResult is what is known about one URI of a request.
 type uriResult struct {
-	receipt  any               // from the accepted request; nil if none was accepted
-	err      error             // it was refused, or its request or transaction failed
-	outcome  transport.Outcome // of the failed request
-	ended    bool              // the result is final
-	doubtful bool              // an earlier request may have applied the URI although it was refused
+	receipt  any              // from the accepted request; nil if none was accepted
+	err      error            // it was refused, or its request or transaction failed
+	outcome  outcomes.Outcome // of the failed request
+	ended    bool             // the result is final
+	doubtful bool             // an earlier request may have applied the URI although it was refused
 }
 
 // failure returns the failure of a URI; its Err is nil if there is none. open is the error of a URI without a result.
@@ -21,7 +21,7 @@ func (u *uriResult) failure(uri URI, open error, waits bool) Failure {
 	switch {
 	case !u.ended:
 		return Failure{URI: uri, Receipt: u.receipt, Err: open}
-	case u.receipt != nil, u.doubtful, waits && u.outcome == transport.Applied:
+	case u.receipt != nil, u.doubtful, waits && u.outcome == outcomes.Applied:
 		return Failure{URI: uri, Receipt: u.receipt, Err: u.err}
 	default:
 		return Failure{URI: uri, Err: u.err, Outcome: u.outcome}
@@ -41,14 +41,14 @@ func resultOf(uris []URI, known map[URI]*uriResult, open error, waits bool) (res
 		if f.Err != nil {
 			result.Failures = append(result.Failures, f)
 		}
-		applied = applied && (f.Err == nil || f.Outcome == transport.Applied)
-		notApplied = notApplied && f.Err != nil && f.Outcome == transport.NotApplied
+		applied = applied && (f.Err == nil || f.Outcome == outcomes.Applied)
+		notApplied = notApplied && f.Err != nil && f.Outcome == outcomes.NotApplied
 	}
 	switch {
 	case applied:
-		result.Outcome = transport.Applied
+		result.Outcome = outcomes.Applied
 	case notApplied:
-		result.Outcome = transport.NotApplied
+		result.Outcome = outcomes.NotApplied
 	}
 	return result
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/webdelivery/webdelivery-go/internal/batch"
-	"github.com/webdelivery/webdelivery-go/internal/transport"
+	"github.com/webdelivery/webdelivery-go/internal/outcomes"
 )
 
 var (
@@ -88,7 +88,7 @@ func letters(uris []batch.URI) string {
 // response returns NotApplied for a refusal, and Unknown for any other error.
 func response(receipt int, err error) batch.Response {
 	if errors.Is(err, errRefused) {
-		return batch.Response{Err: err, Refused: true, Outcome: transport.NotApplied}
+		return batch.Response{Err: err, Refused: true, Outcome: outcomes.NotApplied}
 	}
 	if err != nil {
 		return batch.Response{Err: err}
@@ -204,7 +204,7 @@ type ended struct {
 	receipt int    // the last one
 	failed  string // failed letters
 	text    string // texts of the errors, each once
-	outcome transport.Outcome
+	outcome outcomes.Outcome
 	after   time.Duration
 }
 

@@ -13,6 +13,7 @@ import (
 	retryablehttp "github.com/hashicorp/go-retryablehttp"
 
 	"github.com/webdelivery/webdelivery-go/internal/address"
+	"github.com/webdelivery/webdelivery-go/internal/outcomes"
 	"github.com/webdelivery/webdelivery-go/internal/pace"
 )
 
@@ -63,7 +64,7 @@ func (t *Transport) Send(ctx context.Context, r Request) *Response {
 	}
 	var err error
 	if c.url, err = t.Base.URL(r.Path, r.Query); err != nil {
-		return &Response{Request: &c.Request, Err: &address.Error{Field: "path", Reason: err.Error()}, Outcome: NotApplied}
+		return &Response{Request: &c.Request, Err: &address.Error{Field: "path", Reason: err.Error()}, Outcome: outcomes.NotApplied}
 	}
 	req := &retryablehttp.Request{Request: (&http.Request{Method: r.Method, URL: &c.url}).WithContext(ctx)}
 	if r.Body != nil {
@@ -180,7 +181,7 @@ func (c *call) checkRetry(context.Context, *http.Response, error) (bool, error) 
 	}
 	v := c.t.Policy.decide(c.situation())
 	again := c.carryOut(v)
-	if c.last.outcome() == Unknown {
+	if c.last.outcome() == outcomes.Unknown {
 		c.ambiguous = true
 	}
 	if again {
@@ -253,9 +254,9 @@ func (c *call) finish() *Response {
 	r.Outcome = a.outcome()
 	switch {
 	case c.Class == Read:
-		r.Outcome = NotApplied
+		r.Outcome = outcomes.NotApplied
 	case c.ambiguous, r.OK:
-		r.Outcome = Unknown
+		r.Outcome = outcomes.Unknown
 	}
 	if !r.OK {
 		r.TooFast = c.answered.tooFast()

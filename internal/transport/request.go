@@ -1,10 +1,11 @@
 package transport
 
 import (
-	"cmp"
 	"io"
 	"net/http"
 	"time"
+
+	"github.com/webdelivery/webdelivery-go/internal/outcomes"
 )
 
 // Class says when a request may be retried. The zero value is the most cautious one.
@@ -63,24 +64,9 @@ type Response struct {
 
 	Attempts     int
 	Duration     time.Duration
-	Outcome      Outcome // of a write; if OK, the outcome to report if the response is unusable
-	TooFast      bool    // the service refused a limited request as too fast
-	Unauthorized bool    // the service refused the credentials
-	LoginFailed  bool    // there is no session, because the login failed with Err
-	Err          error   // a failure other than the status, such as of the connection; may contain secrets
-}
-
-// Outcome says whether the service carried out a write whose call returned an error.
-type Outcome int
-
-// The outcomes. Unknown is the zero value.
-const (
-	Unknown    Outcome = iota // the service may have processed it, or not
-	NotApplied                // the service certainly did not process it
-	Applied                   // the service processed it
-)
-
-// String returns "unknown", "not applied" or "applied".
-func (o Outcome) String() string {
-	return cmp.Or(map[Outcome]string{NotApplied: "not applied", Applied: "applied"}[o], "unknown")
+	Outcome      outcomes.Outcome // of a write; if OK, the outcome to report if the response is unusable
+	TooFast      bool             // the service refused a limited request as too fast
+	Unauthorized bool             // the service refused the credentials
+	LoginFailed  bool             // there is no session, because the login failed with Err
+	Err          error            // a failure other than the status, such as of the connection; may contain secrets
 }

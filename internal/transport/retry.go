@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/webdelivery/webdelivery-go/internal/outcomes"
 	"github.com/webdelivery/webdelivery-go/internal/pace"
 )
 
@@ -34,8 +35,8 @@ func (p Policy) backoff(n int) time.Duration {
 // situation holds everything that the verdict on a failed attempt depends on.
 type situation struct {
 	class    Class
-	outcome  Outcome // of the attempt
-	failures int     // transient failures of the call before this one
+	outcome  outcomes.Outcome // of the attempt
+	failures int              // transient failures of the call before this one
 
 	ended     bool // the caller's context has ended
 	transient bool
@@ -100,7 +101,7 @@ func (p Policy) decide(s situation) verdict {
 	if s.class == Once {
 		most = min(most, 3)
 	}
-	repeatable := s.class != Once || s.outcome == NotApplied // a retry can do no harm
+	repeatable := s.class != Once || s.outcome == outcomes.NotApplied // a retry can do no harm
 	late := !s.deadline.IsZero() && s.deadline.Sub(s.now) <= wait
 	if !s.transient || !repeatable || wait > p.MaxWait || s.failures+1 >= most || late {
 		return verdict{}
@@ -155,21 +156,21 @@ func (a *attempt) effectiveStatus() int {
 }
 
 // outcome returns whether the service processed the attempt, as far as the client can know.
-func (a *attempt) outcome() Outcome {
+func (a *attempt) outcome() outcomes.Outcome {
 	status := a.effectiveStatus()
 	switch {
 	case a.err != nil && a.unsent:
-		return NotApplied
+		return outcomes.NotApplied
 	case a.err != nil:
-		return Unknown
+		return outcomes.Unknown
 	case a.permit != nil && status == http.StatusServiceUnavailable:
-		return Unknown // the status means both too fast and an internal fault
+		return outcomes.Unknown // the status means both too fast and an internal fault
 	case status < http.StatusMultipleChoices:
-		return Applied
+		return outcomes.Applied
 	case Final(status), status == http.StatusTooManyRequests, status == http.StatusServiceUnavailable && a.header.Get("Retry-After") != "":
-		return NotApplied
+		return outcomes.NotApplied
 	default:
-		return Unknown
+		return outcomes.Unknown
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/webdelivery/webdelivery-go/internal/outcomes"
 	"github.com/webdelivery/webdelivery-go/internal/pace"
 )
 
@@ -34,18 +35,18 @@ func TestDecideOnATransientFailure(t *testing.T) {
 		s    situation
 		want verdict
 	}{
-		{"a read", situation{class: Read, outcome: Unknown}, again(drawn)},
-		{"a delete", situation{class: Delete, outcome: Unknown}, again(drawn)},
-		{"a repeatable write", situation{class: Repeatable, outcome: Unknown}, again(drawn)},
-		{"a login", situation{class: Login, outcome: Unknown}, again(drawn)},
-		{"a write that may have happened", situation{class: Once, outcome: Unknown}, verdict{}},
-		{"a write that has happened", situation{class: Once, outcome: Applied}, verdict{}},
-		{"a write that has not happened", situation{class: Once, outcome: NotApplied}, again(drawn)},
+		{"a read", situation{class: Read, outcome: outcomes.Unknown}, again(drawn)},
+		{"a delete", situation{class: Delete, outcome: outcomes.Unknown}, again(drawn)},
+		{"a repeatable write", situation{class: Repeatable, outcome: outcomes.Unknown}, again(drawn)},
+		{"a login", situation{class: Login, outcome: outcomes.Unknown}, again(drawn)},
+		{"a write that may have happened", situation{class: Once, outcome: outcomes.Unknown}, verdict{}},
+		{"a write that has happened", situation{class: Once, outcome: outcomes.Applied}, verdict{}},
+		{"a write that has not happened", situation{class: Once, outcome: outcomes.NotApplied}, again(drawn)},
 
 		{"the third attempt of a read", situation{class: Read, failures: 2}, again(drawn)},
 		{"the fourth attempt of a read", situation{class: Read, failures: 3}, verdict{}},
-		{"the second attempt of a write", situation{class: Once, outcome: NotApplied, failures: 1}, again(drawn)},
-		{"the third attempt of a write", situation{class: Once, outcome: NotApplied, failures: 2}, verdict{}},
+		{"the second attempt of a write", situation{class: Once, outcome: outcomes.NotApplied, failures: 1}, again(drawn)},
+		{"the third attempt of a write", situation{class: Once, outcome: outcomes.NotApplied, failures: 2}, verdict{}},
 
 		{"Retry-After takes the place of the drawn wait", situation{class: Read, asked: 3 * time.Second}, again(3 * time.Second)},
 		{"a Retry-After below the drawn wait does, too", situation{class: Read, asked: time.Millisecond}, again(time.Millisecond)},
@@ -89,7 +90,7 @@ func TestDecideOnRefusedCredentials(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			for _, class := range []Class{Once, Read, Delete, Repeatable} {
-				tt.s.class, tt.s.now, tt.s.outcome = class, noon, Unknown
+				tt.s.class, tt.s.now, tt.s.outcome = class, noon, outcomes.Unknown
 				assert.Equal(t, verdict{action: tt.want}, aPolicy.decide(tt.s))
 			}
 		})
@@ -113,7 +114,7 @@ func TestDecideOnTooFast(t *testing.T) {
 		{name: "it alone waits longer than asked", s: situation{refusal: pace.Refusal{Wait: 3 * time.Second}, asked: time.Second}, want: verdict{action: comeAgain, wait: 3 * time.Second}},
 		{name: "longer than MaxWait", s: situation{refusal: pace.Refusal{Wait: time.Minute}}, want: verdict{action: comeAgain, wait: time.Minute}},
 		{name: "after many attempts", s: situation{refusal: pace.Refusal{Wait: time.Second}, failures: 99}, want: verdict{action: comeAgain, wait: time.Second}},
-		{name: "of a class that happens once", s: situation{class: Once, outcome: Unknown, refusal: pace.Refusal{Wait: time.Second}}, want: verdict{action: comeAgain, wait: time.Second}},
+		{name: "of a class that happens once", s: situation{class: Once, outcome: outcomes.Unknown, refusal: pace.Refusal{Wait: time.Second}}, want: verdict{action: comeAgain, wait: time.Second}},
 		{name: "the wait ends with the time", s: situation{refusal: pace.Refusal{Wait: time.Hour}}, want: verdict{action: comeAgain, wait: time.Hour}},
 		{name: "the wait ends after the time", s: situation{refusal: pace.Refusal{Wait: time.Hour + 1}}, why: gaveUp},
 		{name: "Retry-After ends after the time", s: situation{asked: time.Hour + 1}, why: gaveUp},
@@ -151,7 +152,7 @@ func TestAttemptsOfAClass(t *testing.T) {
 	for _, tt := range []struct{ most, once, other int }{{1, 1, 1}, {2, 2, 2}, {3, 3, 3}, {9, 3, 9}} {
 		p := Policy{MaxAttempts: tt.most, MaxWait: time.Second}
 		for class, want := range map[Class]int{Once: tt.once, Read: tt.other, Delete: tt.other, Repeatable: tt.other, Login: tt.other} {
-			s := situation{class: class, outcome: NotApplied, transient: true, failures: want - 1}
+			s := situation{class: class, outcome: outcomes.NotApplied, transient: true, failures: want - 1}
 			assert.Equal(t, stop, p.decide(s).action)
 			if s.failures--; want > 1 {
 				assert.Equal(t, retry, p.decide(s).action)
@@ -217,28 +218,28 @@ func TestOutcomeOfAnAttempt(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		attempt attempt
-		want    Outcome
-		limited Outcome
+		want    outcomes.Outcome
+		limited outcomes.Outcome
 	}{
-		{"unsent", attempt{err: io.EOF, unsent: true}, NotApplied, NotApplied},
-		{"cut", attempt{err: io.EOF}, Unknown, Unknown},
-		{"cut after a status", attempt{err: io.EOF, status: 200}, Unknown, Unknown},
-		{"200", attempt{status: 200}, Applied, Applied},
-		{"299", attempt{status: 299}, Applied, Applied},
-		{"300", attempt{status: 300}, Unknown, Unknown},
-		{"399", attempt{status: 399}, Unknown, Unknown},
-		{"400", attempt{status: 400}, NotApplied, NotApplied},
-		{"408", attempt{status: 408}, Unknown, Unknown},
-		{"409", attempt{status: 409}, NotApplied, NotApplied},
-		{"429", attempt{status: 429}, NotApplied, NotApplied},
-		{"499", attempt{status: 499}, NotApplied, NotApplied},
-		{"500", attempt{status: 500}, Unknown, Unknown},
-		{"500 and Retry-After", attempt{status: 500, header: later}, Unknown, Unknown},
-		{"503", attempt{status: 503}, Unknown, Unknown},
-		{"503 and Retry-After", attempt{status: 503, header: later}, NotApplied, Unknown},
-		{"200 and code 400", attempt{status: 200, code: 400}, NotApplied, NotApplied},
-		{"200 and code 500", attempt{status: 200, code: 500}, Unknown, Unknown},
-		{"200, code 503 and Retry-After", attempt{status: 200, code: 503, header: later}, NotApplied, Unknown},
+		{"unsent", attempt{err: io.EOF, unsent: true}, outcomes.NotApplied, outcomes.NotApplied},
+		{"cut", attempt{err: io.EOF}, outcomes.Unknown, outcomes.Unknown},
+		{"cut after a status", attempt{err: io.EOF, status: 200}, outcomes.Unknown, outcomes.Unknown},
+		{"200", attempt{status: 200}, outcomes.Applied, outcomes.Applied},
+		{"299", attempt{status: 299}, outcomes.Applied, outcomes.Applied},
+		{"300", attempt{status: 300}, outcomes.Unknown, outcomes.Unknown},
+		{"399", attempt{status: 399}, outcomes.Unknown, outcomes.Unknown},
+		{"400", attempt{status: 400}, outcomes.NotApplied, outcomes.NotApplied},
+		{"408", attempt{status: 408}, outcomes.Unknown, outcomes.Unknown},
+		{"409", attempt{status: 409}, outcomes.NotApplied, outcomes.NotApplied},
+		{"429", attempt{status: 429}, outcomes.NotApplied, outcomes.NotApplied},
+		{"499", attempt{status: 499}, outcomes.NotApplied, outcomes.NotApplied},
+		{"500", attempt{status: 500}, outcomes.Unknown, outcomes.Unknown},
+		{"500 and Retry-After", attempt{status: 500, header: later}, outcomes.Unknown, outcomes.Unknown},
+		{"503", attempt{status: 503}, outcomes.Unknown, outcomes.Unknown},
+		{"503 and Retry-After", attempt{status: 503, header: later}, outcomes.NotApplied, outcomes.Unknown},
+		{"200 and code 400", attempt{status: 200, code: 400}, outcomes.NotApplied, outcomes.NotApplied},
+		{"200 and code 500", attempt{status: 200, code: 500}, outcomes.Unknown, outcomes.Unknown},
+		{"200, code 503 and Retry-After", attempt{status: 200, code: 503, header: later}, outcomes.NotApplied, outcomes.Unknown},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
