@@ -20,28 +20,7 @@ import (
 // needs a new connection; a [PermitLimiter] limits arrivals. A permit of Wait may go unused, for example because the
 // session ends before the purge is sent.
 //
-// A Limiter or PermitLimiter may also have the method
-//
-//	Pause(context.Context, time.Duration) error
-//
-// The client calls it after each response that refuses a purge as too fast: no purge should be sent for this duration.
-// The clients of this process wait anyway; Pause is for other users of the limiter. It gets the context of the call,
-// which waits for it, so it must return soon. The client logs its error and otherwise ignores it.
-//
-// A limiter that keeps a budget for each customer may have the method
-//
-//	ForCustomer(key string) Limiter
-//
-// [NewClient] calls it and uses the Limiter that it returns, so the customer need not be named twice. key is the same
-// for all clients that share a budget: origin and customer, such as "https://api.example.com/acme". A type that embeds
-// such a limiter needs its own ForCustomer, because the promoted one bypasses the type.
-//
-// A limiter may have the method
-//
-//	Waiting() error
-//
-// It returns why its callers have no permit yet, or nil if none waits. A [PurgeQueue] waits for permits on behalf of
-// its callers, and adds this reason to the error of a caller whose context ends meanwhile.
+// A Limiter may also be a [Pauser], a [CustomerLimiter] or an [Explainer].
 //
 // [section 8]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#8-limits
 type Limiter interface {
@@ -72,17 +51,30 @@ type Permit struct {
 	Done func(ctx context.Context, arrived time.Time)
 }
 
-type (
-	pauser interface {
-		Pause(ctx context.Context, d time.Duration) error
-	}
-	perCustomer interface{ ForCustomer(key string) Limiter }
-	explainer   interface{ Waiting() error }
-)
+// Pauser is a [Limiter] that other programs use, too. The client calls Pause after each response that refuses a purge as
+// too fast: no purge should be sent for d. The clients of this process wait anyway. ctx is that of the call, which waits
+// for Pause, so it must return soon. The client logs its error and otherwise ignores it.
+type Pauser interface {
+	Pause(ctx context.Context, d time.Duration) error
+}
+
+// CustomerLimiter is a [Limiter] with a budget for each customer. [NewClient] calls ForCustomer and uses the Limiter that
+// it returns, so the customer need not be named twice. key is the same for all clients that share a budget: origin and
+// customer, such as "https://api.example.com/acme". A type that embeds such a limiter needs its own ForCustomer, because
+// the promoted one bypasses the type.
+type CustomerLimiter interface {
+	ForCustomer(key string) Limiter
+}
+
+// Explainer is a [Limiter] whose Waiting returns why its callers have no permit yet, or nil if none waits. A [PurgeQueue]
+// waits for permits on behalf of its callers, and adds this reason to the error of a caller whose context ends meanwhile.
+type Explainer interface {
+	Waiting() error
+}
 
 // limiterFor returns the user's limiter for the customer of a client.
 func limiterFor(key string, limiter Limiter) (Limiter, error) {
-	many, ok := limiter.(perCustomer)
+	many, ok := limiter.(CustomerLimiter)
 	if !ok {
 		return limiter, nil
 	}
@@ -130,10 +122,10 @@ func adaptLimiter(limiter Limiter) *transport.Limiter {
 	default:
 		adapted.Acquire = func(ctx context.Context) (transport.Lease, error) { return transport.Lease{}, l.Wait(ctx) }
 	}
-	if p, ok := limiter.(pauser); ok {
+	if p, ok := limiter.(Pauser); ok {
 		adapted.Pause = p.Pause
 	}
-	if e, ok := limiter.(explainer); ok {
+	if e, ok := limiter.(Explainer); ok {
 		adapted.Waiting = e.Waiting
 	}
 	return adapted

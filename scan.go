@@ -17,11 +17,11 @@ var scanned = rowjson.Fields{Tag: "stats", Value: func(pointer any) *rowjson.Val
 	return nil
 }}
 
-// Scan reads rows into structs. A field with a tag `stats:"name"` gets the value of that column. Scan ignores fields
-// without a tag or with the tag "-". A field is a string, a bool, any integer or float, time.Time, netip.Addr,
-// netip.Prefix, json.Number, or a type that implements encoding.TextUnmarshaler. It may also be a pointer to one of
-// these, which is nil for null. Use a [Value] for the original bytes. An integer or float also accepts a number in
-// quotes, as JSON writes it; a json.Number does not. A bool accepts only true and false, in quotes or not.
+// Scan reads rows into structs. A field with a tag `stats:"name"` gets the value of that column; others are ignored. A
+// field is a string, a bool, any integer or float, time.Time, netip.Addr, netip.Prefix, json.Number, or a type that
+// implements encoding.TextUnmarshaler. It may also be a pointer to one of these, which is nil for null. Use a [Value]
+// for the original bytes. An integer or float also accepts a number in quotes, as JSON writes it; a json.Number does
+// not. A bool accepts true and false, in quotes or not.
 //
 // The fields of an embedded struct without a tag count as those of the struct around it. Embed it by value: an embedded
 // pointer is refused. Tags decide, not Go names: if a column comes at several depths, the outermost fields get it.
@@ -33,9 +33,9 @@ var scanned = rowjson.Fields{Tag: "stats", Value: func(pointer any) *rowjson.Val
 //	for event, err := range webdelivery.Scan[Event](client.Stats.Events.All(ctx, query)) { ... }
 //
 // Scan ends with the first error of the rows. It yields a [*ScanError] if a column is missing or a value does not fit
-// its field. A null fits only a pointer or a [Value]. Scan checks the columns at the first row, so without rows it
-// reports none as missing. If T cannot be scanned into, Scan yields a [*ValidationError] and sends no request. Unlike
-// a [Row], what Scan yields stays valid. (Service document, [section 2.4].)
+// its field. A null fits only a pointer or a [Value]. Without rows, no column is missing. If T cannot be scanned into,
+// Scan yields a [*ValidationError] and sends no request. Unlike a [Row], what Scan yields stays valid. (Service
+// document, [section 2.4].)
 //
 // [section 2.4]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#24-security-statistics-query-result
 func Scan[T any](rows iter.Seq2[Row, error]) iter.Seq2[T, error] {
