@@ -20,11 +20,10 @@ var scanned = rowjson.Fields{Tag: "stats", Value: func(pointer any) *rowjson.Val
 // Scan reads rows into structs. A field with a tag `stats:"name"` gets the value of that column; others are ignored. A
 // field is a string, a bool, any integer or float, time.Time, netip.Addr, netip.Prefix, json.Number, or a type that
 // implements encoding.TextUnmarshaler. It may also be a pointer to one of these, which is nil for null. Use a [Value]
-// for the original bytes. An integer or float also accepts a number in quotes, as JSON writes it; a json.Number does
-// not. A bool accepts true and false, in quotes or not.
+// for the original bytes. Numbers and bools may be in quotes, except for a json.Number.
 //
-// The fields of an embedded struct without a tag count as those of the struct around it. Embed it by value: an embedded
-// pointer is refused. Tags decide, not Go names: if a column comes at several depths, the outermost fields get it.
+// The fields of an embedded struct without a tag count as those of the struct around it; an embedded pointer is
+// refused. If a column comes at several depths, the outermost fields get it.
 //
 //	type Event struct {
 //		Time time.Time   `stats:"event_timestamp_ms"`
