@@ -43,21 +43,17 @@ type Client struct {
 //
 // baseURL is https, or http on a loopback address (see [WithPlainHTTP]). It may have a path, which must not end in the
 // customer or in /v1, but no user information, query or fragment. If several options set the same value, the last one
-// wins. If an argument or option is invalid, NewClient returns a [*ValidationError] that names it.
+// wins. If arguments or options are invalid, NewClient returns a [*ValidationError] for each, joined on one line.
 func NewClient(baseURL, customer string, auth Auth, options ...Option) (*Client, error) {
 	s := settings{
 		next: transport.NewRoundTripper(), userAgent: "webdelivery-go/" + Version,
 		maxBody: 32 << 20, attemptTimeout: 30 * time.Second, idleTimeout: 60 * time.Second,
 	}
-	if err := cmp.Or(configure(&s, []Option{WithRetry(RetryPolicy{}), WithDialect(Dialect{})}), configure(&s, options)); err != nil {
-		return nil, err
-	}
-	if err := auth.validate(); err != nil {
-		return nil, err
-	}
+	_ = configure(&s, []Option{WithRetry(RetryPolicy{}), WithDialect(Dialect{})}) // the defaults are valid
+	wrong := configure(&s, options)
 	b, err := address.Parse(baseURL, customer, s.plainHTTP)
-	if err != nil {
-		return nil, asValidation(err)
+	if err = join(asValidation(err), auth.validate(), wrong); err != nil {
+		return nil, err
 	}
 	limiter, err := limiterFor(b.Key(), s.limiter)
 	if err != nil {

@@ -339,3 +339,14 @@ func TestOneClientForManyGoroutines(t *testing.T) {
 		wg.Wait()
 	})
 }
+
+// NewClient names everything that is wrong, as other calls do.
+func TestNewClientNamesAllProblems(t *testing.T) {
+	t.Parallel()
+	_, err := webdelivery.NewClient("api.example.com", "a/b", webdelivery.BasicAuth("alice", ""), webdelivery.WithAttemptTimeout(-1), webdelivery.WithMaxResponseBytes(-1))
+	require.ErrorIs(t, err, webdelivery.ErrInvalid)
+	for _, part := range []string{"base URL", "password", "WithAttemptTimeout", "WithMaxResponseBytes"} {
+		assert.Contains(t, err.Error(), part)
+	}
+	assert.NotContains(t, err.Error(), "\n")
+}

@@ -9,6 +9,7 @@ import (
 	"iter"
 	"net/http"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -208,8 +209,15 @@ func (s *NetworkListsService) GetSummary(ctx context.Context, id string) (*Netwo
 	return list, nil
 }
 
+// uuid matches the ids of lists and entries (section 2.6 of the service document).
+var uuid = regexp.MustCompile(`^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`)
+
 func (s *NetworkListsService) get(ctx context.Context, id, query string) (*NetworkList, error) {
-	return fetch[NetworkList](ctx, s.conn, objectCall("NetworkLists.Get", listPath, query, id))
+	list, err := fetch[NetworkList](ctx, s.conn, objectCall("NetworkLists.Get", listPath, query, id))
+	if e, ok := errors.AsType[*Error](err); ok && !uuid.MatchString(id) {
+		e.hint = "this is no id of a list; GetByName finds a list by its name"
+	}
+	return list, err
 }
 
 // GetByName returns the list of any type with exactly this name, byte for byte, with its entries. It ignores deprecated

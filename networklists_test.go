@@ -602,3 +602,16 @@ func TestABatchDeletionOfAnotherList(t *testing.T) {
 		})
 	}
 }
+
+// A name in place of an id is answered with the method that takes one.
+func TestGetOfAName(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		_, err := f.client.NetworkLists.Get(f.Context(), "office")
+		require.ErrorIs(f, err, webdelivery.ErrNotFound)
+		assert.ErrorContains(f, err, "GetByName")
+		_, err = f.client.NetworkLists.Get(f.Context(), "5e1f0d2c-0000-4000-8000-00000000ffff")
+		require.ErrorIs(f, err, webdelivery.ErrNotFound)
+		assert.NotContains(f, err.Error(), "GetByName")
+	})
+}

@@ -16,15 +16,15 @@ type Option func(*settings) error
 
 // configure applies options of any kind.
 func configure[T any, O ~func(*T) error](to *T, options []O) error {
+	var errs []error
 	for i, option := range options {
 		if option == nil {
-			return invalid(fmt.Sprintf("options[%d]", i), "is nil; remove it")
-		}
-		if err := option(to); err != nil {
-			return err
+			errs = append(errs, invalid(fmt.Sprintf("options[%d]", i), "is nil; remove it"))
+		} else {
+			errs = append(errs, option(to))
 		}
 	}
-	return nil
+	return join(errs...)
 }
 
 // settings holds the values of all options.

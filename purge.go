@@ -183,6 +183,15 @@ func (r PurgeRequest) Validate() error {
 	return p.err()
 }
 
+// Validate returns a [*ValidationError] if the service would refuse the URI for what it is, as [PurgeRequest.Validate]
+// does, with the name of the member as its Field.
+func (u PurgeURI) Validate() error {
+	if field, reason := u.problem(); reason != "" {
+		return invalid(field, "%s", reason)
+	}
+	return nil
+}
+
 // problem returns the member of the URI that is wrong, and why; both are "" if none is.
 func (u PurgeURI) problem() (field, reason string) {
 	if u.MatchMode != MatchExact && u.MatchMode != MatchPrefix {

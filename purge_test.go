@@ -463,3 +463,13 @@ func TestTransactionFieldsAreThoseOfTheDocument(t *testing.T) {
 		})
 	}
 }
+
+// A URI alone is checked as in a request, and the field has no index.
+func TestValidateOneURI(t *testing.T) {
+	t.Parallel()
+	require.NoError(t, webdelivery.Exact("https://www.example.com/a").Validate())
+	err := webdelivery.Exact("www.example.com/a").Validate()
+	var invalid *webdelivery.ValidationError
+	require.ErrorAs(t, err, &invalid)
+	assert.Equal(t, "uri_pattern", invalid.Field)
+}
