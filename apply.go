@@ -34,35 +34,18 @@ type ApplyResult struct {
 // Apply carries out a plan, which it does not modify. It first reads the list, and returns [ErrPlanStale] before any
 // change if the list is not what the plan was made for. At the end it reads the list again, and returns ErrPlanStale if
 // the list is not as planned. If the list is already exactly what the plan makes of it, Apply changes nothing, and
-// ignores the tasks of the Apply that changed it, also with Wait.
+// ignores the tasks of the Apply that changed it, also with Wait. It returns a [*ValidationError] or a [*PlanError], and
+// changes nothing, if the plan is not for this service, customer or list, or exceeds its guards.
 //
-// Because a stored plan may have been edited, Apply recomputes its order and counts and checks its guards again. It
-// returns a [*ValidationError] if the plan is nil or for another service or customer, or if no list can match it, and a
-// [*PlanError] if the plan exceeds its own guards or Plan could not have made it for this list. In these cases nothing
-// was changed.
-//
-// Entries are added before the ones that they cover are removed. If the response to an addition neither names a task
-// nor shows the entries, Apply reads the list before it removes what the addition covers. If an entry is missing, Apply
-// returns [ErrBadReply] with the beginning of the response.
-//
-// If the response to an addition is lost, Apply sends the addition again, up to 3 times in all. Without Wait, it first
-// reads the list and sends only what is missing. With Wait, the list proves nothing, because it may show an entry whose
-// task is still running. So a response must name a task; otherwise Apply ends with an error that says what to do.
-//
-// If the response to a removal is lost and the entry is gone, its task is unknown, and Wait does not cover it.
-//
-// Without Wait, Apply considers an addition in effect if its call was accepted or the list shows it. If your service
-// puts additions into effect only when their tasks end, set Wait: a failed task then ends Apply with a [*TaskError]
-// before anything that the addition covers is removed.
-//
-// If a change fails, the changes before it stay. If anything was or may have been changed, the result says how far
-// Apply got, and the outcome of the error is [OutcomeUnknown]; otherwise the result is nil. To continue, plan and apply
-// again. After an Apply with Wait, first wait for the tasks in its result ([TasksService.WaitAll]): the list already
-// shows entries whose task is still running, and the next Plan would consider them in effect. If such a task failed,
-// remove the entries that it was to add, and add them again.
+// Entries are added before the ones that they cover are removed. If a change fails, those before it stay. If anything
+// was or may have been changed, the result says how far Apply got, and the outcome of the error is [OutcomeUnknown];
+// otherwise the result is nil. To continue, plan and apply again; after an Apply with Wait, first wait for the tasks in
+// its result. [When a response is lost] says what Apply does then, and when to set Wait.
 //
 // The wait options work as for tasks; WaitTimeout limits all waits together. [OnProgress] is called after each call
 // that changes the list, one call at a time, with the percentage completed.
+//
+// [When a response is lost]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/tour.md#when-a-response-is-lost
 func (s *NetworkListsService) Apply(ctx context.Context, plan *Plan, options ApplyOptions, wait ...WaitOption) (*ApplyResult, error) {
 	if plan == nil {
 		return nil, invalid("plan", "is nil; create a plan with NetworkLists.Plan")
