@@ -335,44 +335,69 @@ func Example_wafSpike() {
 	// Output: 40 hits in five minutes; usual: 0.25
 }
 
-// traced logs each attempt. It leaves out the query, which names whom a user looked for.
-type traced struct {
+// watched logs each attempt. It leaves out the query, which may name persons.
+type watched struct {
 	next http.RoundTripper
 	log  *slog.Logger
 }
 
-func (t traced) RoundTrip(req *http.Request) (*http.Response, error) {
-	resp, err := t.next.RoundTrip(req)
+func (w watched) RoundTrip(req *http.Request) (*http.Response, error) {
+	started := time.Now()
+	operation, attempt := webdelivery.OperationFromContext(req.Context())
+	resp, err := w.next.RoundTrip(req)
+	log := w.log.With("operation", operation, "attempt", attempt, "path", req.URL.Path, "duration", time.Since(started))
 	if err != nil {
-		t.log.WarnContext(req.Context(), "attempt", "method", req.Method, "path", req.URL.Path, "err", err)
+		log.WarnContext(req.Context(), "attempt", "err", err)
 		return nil, err
 	}
-	t.log.InfoContext(req.Context(), "attempt", "method", req.Method, "path", req.URL.Path, "status", resp.StatusCode)
+	log.InfoContext(req.Context(), "attempt", "status", resp.StatusCode)
 	return resp, nil
 }
 
-func Example_tracedAttempts() {
+// taskFor reads a task on behalf of a ticket, and logs under which id the service's operators find the request.
+func taskFor(ctx context.Context, client *webdelivery.Client, log *slog.Logger, ticket, traceparent, id string) (*webdelivery.Task, error) {
+	var last webdelivery.Response
+	ctx = webdelivery.ContextWithHeader(ctx, http.Header{"X-Ticket": {ticket}, "Traceparent": {traceparent}})
+	task, err := client.Tasks.Get(webdelivery.ContextWithResponse(ctx, &last), id)
+	log.InfoContext(ctx, "call", "operation", last.Operation, "attempts", last.Attempts, "status", last.StatusCode,
+		"duration", last.Duration, "ticket", ticket, "request_id", last.RequestID)
+	return task, err
+}
+
+func Example_watchedCalls() {
 	srv, _ := recipeService()
 	defer srv.Close()
-	srv.Fail(webdeliverytest.FaultRule{Path: "/tasks", Count: 1, Status: http.StatusServiceUnavailable})
-	withoutTime := func(_ []string, a slog.Attr) slog.Attr {
-		if a.Key == slog.TimeKey {
+	id := srv.AddTask(webdeliverytest.TaskSpec{})
+	srv.Fail(webdeliverytest.FaultRule{Path: "/tasks/*", Count: 1, Status: http.StatusServiceUnavailable})
+	srv.Fail(webdeliverytest.FaultRule{Path: "/tasks/*", Header: http.Header{"X-Request-Id": {"abc-1"}}})
+	withoutTimes := func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey || a.Key == "duration" {
 			return slog.Attr{}
 		}
 		return a
 	}
-	log := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: withoutTime}))
+	log := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: withoutTimes}))
 	client, err := srv.NewClient(webdelivery.BasicAuth(srv.Username, srv.Password),
-		webdelivery.WithHTTPClient(&http.Client{Transport: traced{http.DefaultTransport, log}}))
+		webdelivery.WithHTTPClient(&http.Client{Transport: watched{http.DefaultTransport, log}}))
 	if err != nil {
 		panic(err)
 	}
-	for _, err := range client.Tasks.All(context.Background(), webdelivery.TaskListOptions{Since: time.Now().Add(-time.Hour)}) {
-		fmt.Println(err)
+	const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+	task, err := taskFor(context.Background(), client, log, "T-1", traceparent, id)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(task.ID == id)
+	for _, r := range srv.Requests() {
+		fmt.Println(r.Header.Get("X-Ticket"), r.Header.Get("Traceparent") == traceparent)
 	}
 	// Output:
-	// level=INFO msg=attempt method=GET path=/acme/v1/tasks status=503
-	// level=INFO msg=attempt method=GET path=/acme/v1/tasks status=200
+	// level=INFO msg=attempt operation=Tasks.Get attempt=1 path=/acme/v1/tasks/task-1 status=503
+	// level=INFO msg=attempt operation=Tasks.Get attempt=2 path=/acme/v1/tasks/task-1 status=200
+	// level=INFO msg=call operation=Tasks.Get attempts=2 status=200 ticket=T-1 request_id=abc-1
+	// true
+	// T-1 true
+	// T-1 true
 }
 
 // recipeService starts a fake service for an Example.
