@@ -95,11 +95,13 @@ func WithIdleTimeout(d time.Duration) Option {
 }
 
 // WithLogger logs each attempt at Debug, with method, path without query, status, duration, attempt, wait for a permit,
-// and bytes. It logs each retry at Warn, and each entry of Warnings (see [Result]). It never logs a header, body, query
-// or credential. Default: no log.
+// bytes, and the id that the service gave to the request. It logs each retry at Warn, and each entry of Warnings (see
+// [Result]). It never logs a body, query or credential; [SECURITY.md] says what it logs of headers. Default: no log.
 //
 // The call waits for the logger's Handler, so a Handler must return soon and must not call the same client. The client
 // ignores errors of the Handler.
+//
+// [SECURITY.md]: https://github.com/webdelivery/webdelivery-go/blob/main/SECURITY.md#redaction
 func WithLogger(logger *slog.Logger) Option {
 	return func(s *settings) error {
 		if logger == nil {

@@ -144,6 +144,24 @@ func TestNamesOnPagesExist(t *testing.T) {
 	}
 }
 
+// What errors and logs have of a header stands in SECURITY.md alone. Who speaks of it elsewhere points there.
+func TestHeadersAreToldInOnePlace(t *testing.T) {
+	t.Parallel()
+	told := readPage(t, "SECURITY.md")
+	for _, words := range []string{"`X-Request-Id`", "`X-Correlation-Id`", "128 bytes", "searched for secrets"} {
+		assert.Contains(t, told, words)
+	}
+	for _, name := range []string{"options.go", "docs/internals/architecture.md", "internal/transport/transport.go"} {
+		assert.Regexp(t, `headers.*SECURITY\.md|SECURITY\.md\]? says .* headers`, readPage(t, name), name)
+	}
+	claim := regexp.MustCompile(`never (?:\w+ )?a header`)
+	for _, ending := range []string{".md", ".go"} {
+		for name, text := range texts(t, ending) {
+			assert.Empty(t, claim.FindString(strings.ReplaceAll(text, "\n// ", " ")), name)
+		}
+	}
+}
+
 // Every program is in the list of programs.
 func TestEveryProgramIsFound(t *testing.T) {
 	t.Parallel()

@@ -73,7 +73,7 @@ func (t *Transport) LogIn(ctx context.Context) error {
 	return err
 }
 
-// The log never contains a header, a body or a query value.
+// The log never contains a body or a query value. SECURITY.md says what it contains of headers.
 
 // log logs an attempt at level Debug, for a stream when it is closed. waited is how long the attempt waited for a
 // permit.
