@@ -1,5 +1,6 @@
 // Doctor checks a service before you trust the SDK with it: whether the settings are right, which rules of the service
-// document the service breaks, what it does where the document leaves something open, and which Dialect fits.
+// document the service breaks, what it does where the document leaves something open, which members of a response the
+// document does not name, and which Dialect fits.
 //
 //	doctor [-report FILE] [what it may change]
 //
@@ -110,9 +111,12 @@ func examine(ctx context.Context, out io.Writer, t conformance.Target, report io
 	differ := count(out, results)
 	list(out, "Differs from the service document (open point, section, rule: what was seen):", results, conformance.Differs)
 	list(out, "The document leaves it open (open point of docs/open-points.md, section, subject: what was seen):", results, conformance.Seen)
+	if unnamed := service.Unnamed(); unnamed != nil {
+		fmt.Fprintf(out, "The document does not name these members, which the SDK keeps in the field Unknown of the type:\n  %s\n\n", strings.Join(unnamed, "\n  "))
+	}
 	tellDialect(out, service.Dialect())
 	if report != nil {
-		if _, err := io.WriteString(report, conformance.Report(results)); err != nil {
+		if _, err := io.WriteString(report, conformance.Report(results, service.Unnamed())); err != nil {
 			return err
 		}
 	}

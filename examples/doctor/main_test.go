@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -153,6 +154,51 @@ func TestTroubleOnTheWay(t *testing.T) {
 	assert.NotContains(t, out.String(), "YWxpY2U6")
 }
 
+// The members that the document does not name are told by type, without their values.
+func TestUnnamedMembers(t *testing.T) {
+	t.Parallel()
+	server, target := fake(t, testserver.Dialect{})
+	defer func() { assert.NoError(t, server.Close()) }()
+	server.AddTask(testserver.TaskSpec{Error: &testserver.TaskError{Message: "no"}})
+	target.PurgeURI = "https://www.example.com/app.css"
+	const more = `"x|new":"s3cret-1","owner":{"id":"s3cret-2"},`
+	target.Transport = withMembers{target.Transport, strings.NewReplacer(
+		`"complete":`, more+`"complete":`, `"error_info":{`, `"error_info":{"hint":1,`, `"entries_uri":`, more+`"entries_uri":`,
+		`"added_by":`, `"until":null,"`+alice.Password+`":1,"added_by":`, `"transaction_id":`, `"x_id":1,"transaction_id":`,
+		`"transaction_status_uri":`, `"eta":1,"transaction_status_uri":`, `"transaction_status":`, `"eta":1,"transaction_status":`,
+	)}
+	var out, report bytes.Buffer
+	require.NoError(t, examine(t.Context(), &out, target, &report), out.String())
+	assert.Contains(t, out.String(), `of the type:
+  Task: "owner", "x|new"
+  ErrorInfo: "hint"
+  PurgeReceipt: "purge_response.eta", "x_id"
+  Transaction: "transaction_response.eta", "x_id"
+  NetworkList: "owner", "x|new"
+  NetworkListEntry: "[redacted]", "until"
+
+`)
+	assert.Contains(t, report.String(), "\n- Task: \"owner\", \"x\\|new\"\n- ErrorInfo: \"hint\"\n")
+	assert.NotContains(t, out.String()+report.String(), "s3cret")
+}
+
+// withMembers adds members to the responses.
+type withMembers struct {
+	http.RoundTripper
+	*strings.Replacer
+}
+
+func (w withMembers) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := w.RoundTripper.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
+	resp.Body, resp.ContentLength = io.NopCloser(strings.NewReader(w.Replace(string(body)))), -1
+	return resp, err
+}
+
 // Without settings the doctor examines a fake service.
 func TestWithoutSettings(t *testing.T) { //nolint:paralleltest // it sets environment variables
 	programtest.NoService(t)
@@ -161,6 +207,7 @@ func TestWithoutSettings(t *testing.T) { //nolint:paralleltest // it sets enviro
 	require.NoError(t, run(t.Context(), []string{"-report", file}, program.Streams{Out: &out, Err: &errs}))
 	assert.Contains(t, errs.String(), "fake")
 	assert.Contains(t, out.String(), " rules hold, 0 differ, ")
+	assert.NotContains(t, out.String(), "does not name")
 	assert.FileExists(t, file)
 }
 

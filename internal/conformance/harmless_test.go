@@ -102,7 +102,7 @@ func TestNoSecretIsTold(t *testing.T) {
 	for _, r := range all {
 		results = append(results, r)
 	}
-	report := conformance.Report(results)
+	report := conformance.Report(results, nil)
 	assert.Contains(t, report, "returned 302")
 	require.NotEmpty(t, tokens)
 	encoded := base64.StdEncoding.EncodeToString([]byte(target.User.Name + ":" + target.User.Password))

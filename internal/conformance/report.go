@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Report returns a summary and a Markdown table of the results.
-func Report(results []Result) string {
+// Report returns a summary, a Markdown table of the results, and the lines of [Service.Unnamed].
+func Report(results []Result, unnamed []string) string {
 	count := map[Verdict]int{}
 	for _, r := range results {
 		count[r.Verdict]++
@@ -21,6 +21,12 @@ func Report(results []Result) string {
 			point = fmt.Sprint(r.Point)
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", r.Section, r.Text, point, r.Verdict, cell(r.Detail))
+	}
+	if unnamed != nil {
+		b.WriteString("\nMembers that the document does not name:\n\n")
+	}
+	for _, line := range unnamed {
+		fmt.Fprintf(&b, "- %s\n", cell(line))
 	}
 	return b.String()
 }

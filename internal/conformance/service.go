@@ -63,6 +63,8 @@ type Service struct {
 
 	nextPurge time.Time // when the next purge request may be sent
 
+	unnamed map[string]map[string]bool // members, by type of the SDK
+
 	learnt
 }
 
@@ -92,7 +94,7 @@ func NewService(t Target) (*Service, error) {
 	for _, u := range []User{t.User, t.Visitor} {
 		secrets = append(secrets, redact.New(u.Password), redact.New(u.encoded()))
 	}
-	return &Service{Target: t, base: base, secrets: redact.NewFinder(secrets...), client: &http.Client{
+	return &Service{Target: t, base: base, unnamed: map[string]map[string]bool{}, secrets: redact.NewFinder(secrets...), client: &http.Client{
 		Transport:     t.Transport,
 		Timeout:       timeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -184,6 +186,9 @@ func (p *probe) sendTo(method, address string, body any, who as) response {
 	p.need(len(text) <= maxBody, "%s: the body has more than %d bytes", name, maxBody)
 	busy := answer.StatusCode == http.StatusTooManyRequests || answer.StatusCode == http.StatusServiceUnavailable
 	p.need(!busy || strings.HasSuffix(name, purgePath), "the service was busy: %d", answer.StatusCode) // of a purge it is a rule
+	if answer.StatusCode < http.StatusBadRequest {
+		p.look(method, strings.TrimPrefix(r.URL.Path, p.base.Path), text)
+	}
 	return response{p: p, request: name, status: answer.StatusCode, header: answer.Header, body: text}
 }
 
