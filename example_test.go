@@ -314,6 +314,23 @@ func ExampleOutcomeOf() {
 	// Output: nothing was purged
 }
 
+func ExampleContextWithResponse() {
+	client, stop := exampleService()
+	defer stop()
+	ctx := context.Background()
+
+	var last webdelivery.Response
+	ctx = webdelivery.ContextWithResponse(ctx, &last)
+	ctx = webdelivery.ContextWithHeader(ctx, http.Header{"X-Ticket": {"T-1"}}) // with each request of the call
+	task, err := client.Tasks.Get(ctx, "task-1")
+	if err != nil {
+		fmt.Println(err) // ends with the request id, if there is one
+		return
+	}
+	fmt.Println(task.ID, last.Operation, last.StatusCode, last.Attempts)
+	// Output: task-1 Tasks.Get 200 1
+}
+
 func ExampleClient_Do() {
 	client, stop := exampleService()
 	defer stop()
