@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"testing"
 	"time"
 
 	"github.com/webdelivery/webdelivery-go"
@@ -398,6 +399,30 @@ func Example_watchedCalls() {
 	// true
 	// T-1 true
 	// T-1 true
+}
+
+// deploy is a part of a program, which creates its own client.
+func deploy(ctx context.Context, changed []string) error {
+	client, err := webdelivery.NewClientFromEnv()
+	if err != nil {
+		return err
+	}
+	return purgeAfterDeploy(ctx, client, changed)
+}
+
+func TestDeploy(t *testing.T) {
+	srv := webdeliverytest.NewServer(t, webdeliverytest.WithPurgeDuration(0))
+	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
+	t.Setenv("WEBDELIVERY_CUSTOMER", srv.Customer)
+	t.Setenv("WEBDELIVERY_USERNAME", srv.Username)
+	t.Setenv("WEBDELIVERY_PASSWORD", srv.Password)
+	t.Setenv("WEBDELIVERY_PASSWORD_FILE", "") // the machine that runs the test may have this and the next two
+	t.Setenv("WEBDELIVERY_AUTH", "")
+	t.Setenv("WEBDELIVERY_DIALECT", "")
+	err := deploy(t.Context(), []string{"https://www.example.com/app.css"})
+	if err != nil || len(srv.Purged()) != 1 {
+		t.Error(err, srv.Purged())
+	}
 }
 
 // recipeService starts a fake service for an Example.
