@@ -54,8 +54,7 @@ func readPage[T any, P resourceOf[T]](ctx context.Context, f *conn, cl call) (pa
 	if err = r.checkText(); err != nil {
 		return page, facts, err
 	}
-	missing := missingAddress
-	body := pageBody[T]{NextURI: &missing}
+	body := pageBody[T]{NextURI: new(missingAddress)}
 	if bytes.TrimSpace(r.Body)[0] == '[' {
 		err = r.unmarshal(&body.Items)
 	} else if err = r.decodeObject(&body); err == nil {
@@ -84,7 +83,7 @@ func readPage[T any, P resourceOf[T]](ctx context.Context, f *conn, cl call) (pa
 type pageBody[T any] struct {
 	Page[T] // the other members
 
-	Items   []*T    `json:"items"` // nil for null, like its items
+	Items   []*T    `json:"items"` // null is nil, in the list and for the list
 	Tasks   []*T    `json:"tasks"` // another name for items (open point 2)
 	HasMore *bool   `json:"has_more"`
 	NextURI *string `json:"next_uri"` // set it to missingAddress before decoding: null, as on the last page, makes it nil
@@ -104,8 +103,7 @@ func (b *pageBody[T]) problem(object []byte) string {
 	var members map[string]json.RawMessage
 	_ = wire.Decode(object, &members) // was decoded before
 	isSaid := func(name string) bool { return members[name] != nil && string(members[name]) != "null" }
-	hasItems := members["items"] != nil || members["tasks"] != nil
-	if hasItems && slices.ContainsFunc([]string{"has_more", "total", "page_count", "page_index"}, isSaid) {
+	if (members["items"] != nil || members["tasks"] != nil) && slices.ContainsFunc([]string{"has_more", "total", "page_count", "page_index"}, isSaid) {
 		return ""
 	}
 	return "not a page: it has neither items nor tasks"
