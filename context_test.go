@@ -140,7 +140,7 @@ func TestOperationFromContext(t *testing.T) {
 		require.NoError(f, client.Do(f.Context(), http.MethodGet, "/tasks/"+taskID, nil, nil))
 		assert.Equal(f, []sent{{"Sessions.Create", 1}, {"Tasks.Get", 1}, {"Tasks.Get", 2}, {"Do GET", 1}}, all)
 		operation, attempt := webdelivery.OperationFromContext(context.Background())
-		assert.Zero(f, operation)
+		assert.Empty(f, operation)
 		assert.Zero(f, attempt)
 	})
 }
