@@ -577,11 +577,9 @@ func TestLateEventsAreDelivered(t *testing.T) {
 		time.Sleep(time.Until(exported))
 		keys, twice, kills := map[string]string{}, 0, 0
 		var cursor webdelivery.Cursor
-		for end := exported.Add(3000*time.Second + 30*time.Minute); time.Now().Before(end); kills++ {
+		follow := func(life context.Context, left int) {
 			e.restart()
 			export := e.client.Stats.NewExport(e.query, e.stored(cursor), webdelivery.ExportOptions{Lookback: 20 * time.Minute})
-			life, cancel := context.WithDeadline(e.Context(), end)
-			left := e.service.random.IntN(300)
 			for events := range export.Follow(life, time.Minute) {
 				for row, err := range events {
 					require.NoError(e, err)
@@ -591,18 +589,27 @@ func TestLateEventsAreDelivered(t *testing.T) {
 						twice++
 					}
 					if keys[export.Key()] = name; left == 0 {
-						cancel()
-						break
+						return // killed
 					}
-					left--
+					if left--; e.service.random.IntN(50) == 0 {
+						cursor = export.Cursor()
+					}
 				}
-				if life.Err() == nil && e.service.random.IntN(4) > 0 {
+				if life.Err() == nil {
 					cursor = export.Cursor()
 				}
 			}
-			cancel()
 			assert.Zero(e, export.Late())
 		}
+		last := exported.Add(3000*time.Second + 30*time.Minute) // all events are recorded by then
+		for ; time.Now().Before(last); kills++ {
+			life, cancel := context.WithDeadline(e.Context(), last)
+			follow(life, e.service.random.IntN(300))
+			cancel()
+		}
+		life, cancel := context.WithTimeout(e.Context(), 10*time.Minute)
+		defer cancel()
+		follow(life, math.MaxInt)
 		assert.Len(e, keys, 3000)
 		assert.Positive(e, twice)
 		assert.Greater(e, kills, 10)

@@ -131,7 +131,7 @@ func (r recorded) key() string { return r.at.Format(time.RFC3339Nano) + " " + r.
 func TestLateRowsComeOnce(t *testing.T) {
 	t.Parallel()
 	worlds, _ := strconv.ParseUint(os.Getenv("WEBDELIVERY_WORLDS"), 10, 64)
-	for seed := range max(worlds, 60) {
+	for seed := range max(worlds, 25) {
 		synctest.Test(t, func(t *testing.T) { simulate(t, seed) })
 	}
 }
