@@ -59,7 +59,7 @@ func TestContextWithResponseOfManyRequests(t *testing.T) {
 		var r webdelivery.Response
 		ctx := webdelivery.ContextWithResponse(f.Context(), &r)
 		n := 0
-		for _, err := range f.client.NetworkLists.AllEntries(ctx, list, webdelivery.EntryOptions{Count: 3}, webdelivery.ReadAhead(4)) {
+		for _, err := range f.client.NetworkLists.AllEntries(ctx, list, webdelivery.EntryOptions{Count: 3, ReadAhead: 4}) {
 			require.NoError(f, err)
 			assert.Equal(f, "NetworkLists.Entries", r.Operation)
 			if n++; n%3 == 0 {

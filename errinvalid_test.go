@@ -87,7 +87,7 @@ func wrongly() map[string]func(ctx context.Context, c *webdelivery.Client) error
 			return err
 		},
 		"NetworkLists.All": func(ctx context.Context, c *client) error {
-			return drain(c.NetworkLists.All(ctx, webdelivery.NetworkListOptions{MaxPages: -1}), func(...any) {})
+			return drain(c.NetworkLists.All(ctx, webdelivery.NetworkListOptions{Page: -1}), func(...any) {})
 		},
 		"PurgeQueue.PurgeFrom": func(ctx context.Context, c *client) error {
 			queue, err := c.Purge.NewQueue(webdelivery.QueueOptions{})

@@ -54,8 +54,8 @@ func ExampleNetworkListsService_AllEntries() {
 	defer stop()
 	ctx, id := context.Background(), "2f0c51b2-0000-4000-8000-000000000001"
 
-	options := webdelivery.EntryOptions{Count: 1000}
-	for entry, err := range client.NetworkLists.AllEntries(ctx, id, options, webdelivery.ReadAhead(8)) {
+	options := webdelivery.EntryOptions{Count: 1000, ReadAhead: 8}
+	for entry, err := range client.NetworkLists.AllEntries(ctx, id, options) {
 		if err != nil {
 			fmt.Println(err)
 			return

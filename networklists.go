@@ -145,14 +145,17 @@ type NetworkListOptions struct {
 	Deprecated bool            `url:"deprecated,omitempty"` // true includes deprecated lists
 	Page       int             `url:"page,omitempty"`       // from 1; All starts at this page
 	Count      int             `url:"count,omitempty"`      // lists per page; the service's default is 10
-	MaxPages   int             `url:"-"`                    // if more pages follow, All ends with an *IncompleteError; 0: no limit
 }
 
 // EntryOptions selects pages of entries. A zero field is not sent, so the service uses its default.
 type EntryOptions struct {
-	Page     int `url:"page,omitempty"`  // from 1; AllEntries starts at this page
-	Count    int `url:"count,omitempty"` // entries per page; the service's default is 100
-	MaxPages int `url:"-"`               // if more pages follow, AllEntries ends with an *IncompleteError; 0: no limit
+	Page  int `url:"page,omitempty"`  // from 1; AllEntries starts at this page
+	Count int `url:"count,omitempty"` // entries per page; the service's default is 100
+
+	// ReadAhead is how many pages AllEntries may prefetch while the caller works on earlier ones, if the first page has its
+	// page_index and page_count. At most so many requests are under way, and so many pages in memory. 0: a page is fetched
+	// when it is needed; above 1,000 it means 1,000.
+	ReadAhead int `url:"-"`
 }
 
 // Paths of section 4.6 of the service document.
@@ -172,7 +175,7 @@ func (s *NetworkListsService) List(ctx context.Context, options NetworkListOptio
 // requests. The first error ends the sequence and comes with a zero NetworkList. [TasksService.All] says how pages are
 // checked.
 func (s *NetworkListsService) All(ctx context.Context, options NetworkListOptions) iter.Seq2[NetworkList, error] {
-	return eachItem[NetworkList](ctx, s.conn, options.call(), options.MaxPages, 0)
+	return eachItem[NetworkList](ctx, s.conn, options.call(), 0)
 }
 
 // allInLargePages returns what All returns. The options have no Count.
@@ -189,7 +192,7 @@ func (o NetworkListOptions) call() call {
 	if o.Type != "" && o.Type != ListTypeIP && o.Type != ListTypeGEO {
 		p.add("type", "%q is neither IP nor GEO", string(o.Type))
 	}
-	checkPaging(&p, o.Page, o.Count, o.MaxPages)
+	checkPaging(&p, o.Page, o.Count)
 	return pagedCall(&p, "NetworkLists.List", listsPath, o)
 }
 
@@ -267,21 +270,19 @@ func (s *NetworkListsService) Entries(ctx context.Context, id string, options En
 // AllEntries returns all entries of a list, from the page of the options to the last. Ranging again sends new requests.
 // The first error ends the sequence and comes with a zero NetworkListEntry. If announced pages do not arrive, the error
 // is an [*IncompleteError]; [TasksService.All] says how pages are checked. Pages without numbers are read one after the
-// other, even with [ReadAhead].
+// other, even with ReadAhead.
 //
 // If a list changes while AllEntries reads it, the error is an [*IncompleteError], too. The removal of one entry together
 // with the addition of another may go unnoticed. [NetworkListsService.Get] reads all entries in one response.
-func (s *NetworkListsService) AllEntries(ctx context.Context, id string, options EntryOptions, read ...ReadOption) iter.Seq2[NetworkListEntry, error] {
-	cl := options.call(id)
-	ahead := 0
-	cl.invalid = cmp.Or(cl.invalid, configure(&ahead, read))
-	return eachItem[NetworkListEntry](ctx, s.conn, cl, options.MaxPages, ahead)
+func (s *NetworkListsService) AllEntries(ctx context.Context, id string, options EntryOptions) iter.Seq2[NetworkListEntry, error] {
+	return eachItem[NetworkListEntry](ctx, s.conn, options.call(id), options.ReadAhead)
 }
 
 func (o EntryOptions) call(id string) call {
 	path, err := expand(entriesPath, id)
 	var p problems
-	checkPaging(&p, o.Page, o.Count, o.MaxPages)
+	checkPaging(&p, o.Page, o.Count)
+	p.addBelow0("ReadAhead", int64(o.ReadAhead))
 	cl := pagedCall(&p, "NetworkLists.Entries", path, o)
 	cl.invalid = cmp.Or(err, cl.invalid)
 	return cl

@@ -68,7 +68,7 @@ func anyItem(id string) string {
 }
 
 // paging is what the caller requests of a collection.
-type paging struct{ page, count, maxPages int }
+type paging struct{ page, count int }
 
 // reader reads one of the collections.
 type reader struct {
@@ -88,23 +88,23 @@ func idsOf[T any](all iter.Seq2[T, error], id func(T) string) iter.Seq2[string, 
 
 // readers returns all the ways to read a collection to its end.
 func readers() map[string]reader {
-	entries := func(ahead ...webdelivery.ReadOption) reader {
+	entries := func(ahead int) reader {
 		return reader{aList + "/entries", func(ctx context.Context, c *webdelivery.Client, o paging) iter.Seq2[string, error] {
-			options := webdelivery.EntryOptions{Page: o.page, Count: o.count, MaxPages: o.maxPages}
-			return idsOf(c.NetworkLists.AllEntries(ctx, reliableList, options, ahead...), func(e webdelivery.NetworkListEntry) string { return e.ID })
+			options := webdelivery.EntryOptions{Page: o.page, Count: o.count, ReadAhead: ahead}
+			return idsOf(c.NetworkLists.AllEntries(ctx, reliableList, options), func(e webdelivery.NetworkListEntry) string { return e.ID })
 		}}
 	}
 	return map[string]reader{
 		"Tasks.All": {"/tasks", func(ctx context.Context, c *webdelivery.Client, o paging) iter.Seq2[string, error] {
-			options := webdelivery.TaskListOptions{Page: o.page, Count: o.count, MaxPages: o.maxPages}
+			options := webdelivery.TaskListOptions{Page: o.page, Count: o.count}
 			return idsOf(c.Tasks.All(ctx, options), func(t webdelivery.Task) string { return t.ID })
 		}},
 		"NetworkLists.All": {"/config/networklists", func(ctx context.Context, c *webdelivery.Client, o paging) iter.Seq2[string, error] {
-			options := webdelivery.NetworkListOptions{Page: o.page, Count: o.count, MaxPages: o.maxPages}
+			options := webdelivery.NetworkListOptions{Page: o.page, Count: o.count}
 			return idsOf(c.NetworkLists.All(ctx, options), func(l webdelivery.NetworkList) string { return l.ID })
 		}},
-		"AllEntries":                entries(),
-		"AllEntries with ReadAhead": entries(webdelivery.ReadAhead(4)),
+		"AllEntries":                entries(0),
+		"AllEntries with ReadAhead": entries(4),
 	}
 }
 
@@ -146,10 +146,6 @@ func TestPagesThatSayNothingOfFurtherOnes(t *testing.T) {
 		{name: "404 after pages below the count", service: pager{items: 20, most: 10, past: 404}, ask: paging{count: 100}, to: 20, requests: 3},
 		{name: "403 after less than the count", service: pager{items: 20, past: 403}, ask: paging{count: 100}, to: 20, requests: 2, is: webdelivery.ErrForbidden},
 		{name: "404 on the first request", service: pager{items: 20, past: 404}, ask: paging{page: 3, count: 100}, from: 20, to: 20, requests: 1, is: webdelivery.ErrNotFound},
-
-		{name: "as many pages as MaxPages", service: pager{items: 25}, ask: paging{maxPages: 3}, to: 25, requests: 3},
-		{name: "more pages than MaxPages", service: pager{items: 25}, ask: paging{maxPages: 2}, to: 20, requests: 2, broken: true},
-		{name: "maybe more pages than MaxPages", service: pager{items: 7}, ask: paging{maxPages: 1}, to: 7, requests: 1, broken: true},
 	}
 	for _, tt := range tests {
 		for _, shape := range []string{"@", `{"tasks":@}`, `{"items":@}`, `{"items":@,"uri":"/here","total":0,"page_count":0}`} {
@@ -190,8 +186,7 @@ func TestPagesThatSayALittle(t *testing.T) {
 		{shape: `{"tasks":@,"total":25}`, service: pager{items: 10, ignoresPage: true}, to: 10, requests: 2, broken: true},
 		{shape: `{"tasks":@,"total":25,"next_uri":null}`, service: pager{items: 25}, to: 25, requests: 3},
 		{shape: `{"tasks":@,"total":25}`, service: pager{items: 25}, ask: paging{page: 2}, from: 10, to: 25, requests: 2},
-		{shape: `{"tasks":@,"total":25}`, service: pager{items: 25}, ask: paging{maxPages: 3, count: 10}, to: 25, requests: 3},
-		{shape: `{"tasks":@,"total":25}`, service: pager{items: 25}, ask: paging{maxPages: 2, count: 10}, to: 20, requests: 2, broken: true},
+		{shape: `{"tasks":@,"total":25}`, service: pager{items: 25}, ask: paging{count: 10}, to: 25, requests: 3},
 
 		{shape: `{"tasks":@,"has_more":false}`, service: pager{items: 5}, to: 5, requests: 1},
 		{shape: `{"tasks":@,"has_more":true}`, service: pager{items: 5}, to: 5, requests: 4, broken: true},

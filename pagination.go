@@ -19,7 +19,7 @@ import (
 // range end in the past, where no rows are added.
 //
 // For a collection, Path, Page and Reason are set: it changed while it was read, a page is not the requested one or
-// repeats earlier ones, the pages end too early or do not say where, or MaxPages is reached. (Open point 2.)
+// repeats earlier ones, or the pages end too early or do not say where. (Open point 2.)
 type IncompleteError struct {
 	Got    int64  // rows in the response
 	Total  int64  // total_results of the response
@@ -43,9 +43,9 @@ func (e *IncompleteError) Error() string {
 func (e *IncompleteError) outcomeOfWrite() Outcome { return OutcomeNotApplied }
 
 // eachItem returns the items of all pages. It prefetches up to ahead pages.
-func eachItem[T any, P resourceOf[T]](ctx context.Context, f *conn, first call, maxPages, ahead int) iter.Seq2[T, error] {
+func eachItem[T any, P resourceOf[T]](ctx context.Context, f *conn, first call, ahead int) iter.Seq2[T, error] {
 	collection := paging.Collection[T]{
-		Query: first.Query, MaxPages: maxPages, Ahead: ahead,
+		Query: first.Query, Ahead: ahead,
 		Read: func(ctx context.Context, query string) ([]T, paging.Page, error) {
 			cl := first
 			cl.Query = query
@@ -61,26 +61,9 @@ func eachItem[T any, P resourceOf[T]](ctx context.Context, f *conn, first call, 
 	return collection.All(ctx)
 }
 
-// ReadOption changes how a collection is read. If an option is invalid, the sequence yields a [*ValidationError].
-type ReadOption func(*int) error
-
-// ReadAhead prefetches up to n pages while the caller works on earlier ones, if the first page has its page_index and
-// page_count. The pages come in order, with at most n requests under way and n pages in memory. n is at least 1; above
-// 1,000 it means 1,000. Default: a page is fetched when it is needed.
-func ReadAhead(n int) ReadOption {
-	return func(ahead *int) error {
-		if n < 1 {
-			return invalid("ReadAhead", "%d is below 1", n)
-		}
-		*ahead = n
-		return nil
-	}
-}
-
-func checkPaging(p *problems, page, count, maxPages int) {
+func checkPaging(p *problems, page, count int) {
 	p.addBelow0("page", int64(page))
 	p.addBelow0("count", int64(count))
-	p.addBelow0("MaxPages", int64(maxPages))
 }
 
 // pagedCall describes a GET of one page. It is not sent if there are problems.

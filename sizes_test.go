@@ -34,7 +34,7 @@ var sized = []operation{
 		return drain(c.NetworkLists.AllEntries(ctx, listID, webdelivery.EntryOptions{}), func(...any) {})
 	}},
 	{"AllEntries ahead", "/config/networklists/" + listID + "/entries", func(ctx context.Context, c *webdelivery.Client) error {
-		return drain(c.NetworkLists.AllEntries(ctx, listID, webdelivery.EntryOptions{}, webdelivery.ReadAhead(4)), func(...any) {})
+		return drain(c.NetworkLists.AllEntries(ctx, listID, webdelivery.EntryOptions{ReadAhead: 4}), func(...any) {})
 	}},
 	{"AddEntries", "/config/networklists/" + listID + "/entries", func(ctx context.Context, c *webdelivery.Client) error {
 		_, err := c.NetworkLists.AddEntries(ctx, listID, []string{"192.0.2.1"})

@@ -34,7 +34,7 @@ func largePages[T any, P resourceOf[T]](ctx context.Context, f *conn, pagesOf fu
 		// read yields all items, unless the first page is refused. refused is the error of the large one.
 		read := func(count int, refused error) error {
 			first := true
-			for item, err := range eachItem[T, P](ctx, f, pagesOf(count), 0, ahead) {
+			for item, err := range eachItem[T, P](ctx, f, pagesOf(count), ahead) {
 				if e, ok := errors.AsType[*Error](err); first && refused == nil && ok && e.StatusCode == http.StatusBadRequest {
 					return err
 				}

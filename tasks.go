@@ -98,7 +98,6 @@ type TaskListOptions struct {
 	Operation string    `url:"operation,omitempty"`                                   // only tasks that run this operation
 	Page      int       `url:"page,omitempty"`                                        // from 1; All starts at this page
 	Count     int       `url:"count,omitempty"`                                       // tasks per page
-	MaxPages  int       `url:"-"`                                                     // if more pages follow or may follow, All ends with an *IncompleteError; 0: no limit
 }
 
 // Get returns one task. A task that ended with an error condition is not an error here.
@@ -128,12 +127,12 @@ func (s *TasksService) List(ctx context.Context, options TaskListOptions) (*Page
 // If no page announces anything, All asks for the next page until one is empty or shorter than the first. If that does
 // not show where the end is, it yields an [*IncompleteError]. (Open point 2.)
 func (s *TasksService) All(ctx context.Context, options TaskListOptions) iter.Seq2[Task, error] {
-	return eachItem[Task](ctx, s.conn, s.listCall(options), options.MaxPages, 0)
+	return eachItem[Task](ctx, s.conn, s.listCall(options), 0)
 }
 
 func (s *TasksService) listCall(options TaskListOptions) call {
 	var p problems
-	checkPaging(&p, options.Page, options.Count, options.MaxPages)
+	checkPaging(&p, options.Page, options.Count)
 	options.Since = options.Since.UTC()
 	checkYear(&p, "since", options.Since)
 	return pagedCall(&p, "Tasks.List", s.conn.dialect.TasksPrefix+"/tasks", options)

@@ -117,7 +117,6 @@ func TestTaskListSendsExactlyWhatIsSet(t *testing.T) {
 		want    url.Values
 	}{
 		{"nothing", webdelivery.TaskListOptions{}, url.Values{}},
-		{"MaxPages is not sent", webdelivery.TaskListOptions{MaxPages: 3}, url.Values{}},
 		{"page", webdelivery.TaskListOptions{Page: 3}, url.Values{"page": {"3"}}},
 		{"count", webdelivery.TaskListOptions{Count: 50}, url.Values{"count": {"50"}}},
 		{
@@ -174,7 +173,6 @@ func TestTaskListRefuses(t *testing.T) {
 	}{
 		{webdelivery.TaskListOptions{Page: -1}, []string{"page"}},
 		{webdelivery.TaskListOptions{Count: -1}, []string{"count"}},
-		{webdelivery.TaskListOptions{MaxPages: -1}, []string{"MaxPages"}},
 		{webdelivery.TaskListOptions{Page: -2, Count: -3}, []string{"page", "count"}},
 		{webdelivery.TaskListOptions{Since: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}, []string{"since"}},
 		{webdelivery.TaskListOptions{Since: time.Date(9999, 12, 31, 23, 0, 0, 0, time.FixedZone("", -2*3600))}, []string{"since"}},

@@ -74,10 +74,11 @@ func listReads() []Operation {
 }
 
 func entryReads() []Operation {
-	all := func(read ...webdelivery.ReadOption) func(context.Context, *webdelivery.Client, *Use) iter.Seq2[any, error] {
+	all := func(ahead int) func(context.Context, *webdelivery.Client, *Use) iter.Seq2[any, error] {
 		return plain(func(ctx context.Context, c *webdelivery.Client, use *Use) iter.Seq2[webdelivery.NetworkListEntry, error] {
-			use.Show(read)
-			return c.NetworkLists.AllEntries(ctx, use.List, webdelivery.EntryOptions{Count: 1}, read...)
+			options := webdelivery.EntryOptions{Count: 1, ReadAhead: ahead}
+			use.Show(options)
+			return c.NetworkLists.AllEntries(ctx, use.List, options)
 		})
 	}
 	return []Operation{
@@ -92,11 +93,11 @@ func entryReads() []Operation {
 		},
 		{
 			Name: "NetworkLists.AllEntries", Kind: Pages, Method: http.MethodGet, Path: entries, Requests: filled, Items: filled,
-			InOrder: true, sequence: all(),
+			InOrder: true, sequence: all(0),
 		},
 		{
 			Name: "NetworkLists.AllEntries", Variant: "with ReadAhead", Kind: Pages, Method: http.MethodGet, Path: entries,
-			Requests: filled, Items: filled, sequence: all(webdelivery.ReadAhead(4)),
+			Requests: filled, Items: filled, sequence: all(4),
 		},
 		{
 			Name: "NetworkLists.GetEntry", Kind: Reads, Method: http.MethodGet, Path: entries + "/{entry}", Requests: 1,

@@ -19,9 +19,8 @@ const (
 
 // Collection describes a collection to read.
 type Collection[T any] struct {
-	Query    string // of the first page
-	MaxPages int    // 0 means no limit
-	Ahead    int    // pages to prefetch
+	Query string // of the first page
+	Ahead int    // pages to prefetch
 
 	// Read reads the page with this query. If Ahead is above 0, calls overlap.
 	Read func(ctx context.Context, query string) ([]T, Page, error)
@@ -115,11 +114,7 @@ func (r *reader[T]) read(ctx context.Context) ([]T, error) {
 
 // prefetch starts reading pages after the last one, so that Ahead pages are in progress or ready.
 func (r *reader[T]) prefetch(ctx context.Context) {
-	n := min(r.Ahead, maxAhead, r.count-r.number)
-	if r.MaxPages > 0 {
-		n = min(n, r.MaxPages-r.pages)
-	}
-	for r.numbered && len(r.ready) < n {
+	for r.numbered && len(r.ready) < min(r.Ahead, maxAhead, r.count-r.number) {
 		query, coming := r.withPage(r.number+len(r.ready)+1), make(chan result[T], 1)
 		r.ready = append(r.ready, coming)
 		r.underWay.Go(func() {
@@ -193,8 +188,6 @@ func (r *reader[T]) goOn(page *Page) error {
 		return r.checkEnd(page)
 	case r.empty >= maxEmptyPages:
 		return r.broken("%d pages in a row are empty, but more are announced", r.empty)
-	case r.MaxPages > 0 && r.pages >= r.MaxPages:
-		return r.broken("more pages follow or may follow, but MaxPages allows at most %d", r.MaxPages)
 	}
 	if r.more, r.query = true, r.withPage(r.number+1); page.Next != nil && !r.numbered {
 		r.query = withFilters(*page.Next, r.Query)

@@ -50,9 +50,9 @@ func count(n int) func(*paging.Page)       { return func(p *paging.Page) { p.Cou
 func total(n int64) func(*paging.Page)     { return func(p *paging.Page) { p.Total = n } }
 
 // all reads the collection of the reader, whose items are words. ahead is the number of pages to prefetch.
-func (r *reader) all(ctx context.Context, query string, maxPages, ahead int) iter.Seq2[string, error] {
+func (r *reader) all(ctx context.Context, query string, ahead int) iter.Seq2[string, error] {
 	c := paging.Collection[string]{
-		Query: query, MaxPages: maxPages, Ahead: ahead,
+		Query: query, Ahead: ahead,
 		Read: func(_ context.Context, query string) ([]string, paging.Page, error) {
 			r.mu.Lock()
 			r.asked = append(r.asked, query)
@@ -100,94 +100,88 @@ func read(pages iter.Seq2[string, error]) (items string, err error) {
 func TestAll(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		name     string
-		query    string
-		maxPages int
-		pages    []any // for each request in order: the items of the page, and its facts or an error
-		items    string
-		asked    []string // expected queries
-		err      string   // a part of the expected error; "": none
+		name  string
+		query string
+		pages []any // for each request in order: the items of the page, and its facts or an error
+		items string
+		asked []string // expected queries
+		err   string   // a part of the expected error; "": none
 	}{
 		// Pages that announce the next one.
-		{"next_uri leads on", "", 0, []any{"a b", said(next("page=2")), "c", said(next("page=3")), "d", said(hasMore(false))}, "a b c d", []string{"", "page=2", "page=3"}, ""},
-		{"has_more is false", "", 0, []any{"a", said(hasMore(false))}, "a", nil, ""},
-		{"has_more counts more than next_uri where all has come", "", 0, []any{"a", said(hasMore(false), next("page=2"), total(1))}, "a", nil, ""},
-		{"has_more is false beside a next_uri", "", 0, []any{"a", said(hasMore(false), next("page=2"))}, "a", nil, "after 1: page 1 is the last, but has a next_uri"},
-		{"has_more is false beside a next_uri, and items are lacking", "", 0, []any{"a", said(hasMore(false), next("page=2"), total(2))}, "a", nil, "1 of 2 items are missing"},
-		{"has_more is true without next_uri", "", 0, []any{"a", said(hasMore(true)), "b", said(hasMore(false))}, "a b", []string{"", "page=2"}, ""},
-		{"page_count without next_uri", "", 0, []any{"a", said(count(2)), "b", said()}, "a b", []string{"", "page=2"}, ""},
-		{"has_more is true without next_uri, and the page number is ignored", "", 0, []any{"a", said(hasMore(true)), "a", said(hasMore(true))}, "a", nil, "the page repeats earlier ones"},
-		{"next_uri is missing on a later page", "", 0, []any{"a", said(next("page=2")), "b", said(hasMore(true)), "c", said(hasMore(false))}, "a b c", []string{"", "page=2", "page=3"}, ""},
-		{"page_count of 1", "", 0, []any{"a", said(count(1))}, "a", nil, ""},
-		{"a page later says nothing", "", 0, []any{"a", said(next("page=2")), "b", said()}, "a b", nil, ""},
-		{"the last page is not the last of page_count", "", 0, []any{"a", said(count(3), next("page=2")), "b", said(hasMore(false))}, "a b", nil, "page 2 of 3 announces no further page"},
-		{"page_count shrinks", "", 0, []any{"a", said(count(3), next("page=2")), "b", said(count(2), hasMore(false))}, "a", nil, "0 items in 3 pages became 0 in 2"},
-		{"the total changes", "", 0, []any{"a", said(total(1), next("page=2")), "b", said(total(3), hasMore(false))}, "a", nil, "1 items in 0 pages became 3 in 0"},
-		{"fewer items than the total", "", 0, []any{"a", said(next("page=2")), "b", said(total(3), hasMore(false))}, "a b", nil, "1 of 3 items are missing"},
-		{"more items than the total", "", 0, []any{"a", said(total(1), next("page=2")), "b", said(hasMore(false))}, "a", nil, "received 2 items, but the total is 1"},
-		{"one page that is not the first, of an unknown size", "page=2", 0, []any{"b", said(index(2), total(5), hasMore(false))}, "b", nil, ""},
-		{"one page that is not the first, as large as requested", "page=2&count=2", 0, []any{"b c", said(total(5), hasMore(false))}, "b c", nil, "1 of 5 items are missing"},
-		{"one page that is not the first, and an empty one", "page=2", 0, []any{"e f", said(total(6)), "", said()}, "e f", nil, ""},
-		{"pages that are not the first", "page=2", 0, []any{"c d", said(total(5), next("page=3")), "e", said(hasMore(false))}, "c d e", nil, ""},
-		{"pages that are not the first, and an item is lacking", "page=2", 0, []any{"c d", said(total(6), next("page=3")), "e", said(hasMore(false))}, "c d e", nil, "1 of 6 items are missing"},
+		{"next_uri leads on", "", []any{"a b", said(next("page=2")), "c", said(next("page=3")), "d", said(hasMore(false))}, "a b c d", []string{"", "page=2", "page=3"}, ""},
+		{"has_more is false", "", []any{"a", said(hasMore(false))}, "a", nil, ""},
+		{"has_more counts more than next_uri where all has come", "", []any{"a", said(hasMore(false), next("page=2"), total(1))}, "a", nil, ""},
+		{"has_more is false beside a next_uri", "", []any{"a", said(hasMore(false), next("page=2"))}, "a", nil, "after 1: page 1 is the last, but has a next_uri"},
+		{"has_more is false beside a next_uri, and items are lacking", "", []any{"a", said(hasMore(false), next("page=2"), total(2))}, "a", nil, "1 of 2 items are missing"},
+		{"has_more is true without next_uri", "", []any{"a", said(hasMore(true)), "b", said(hasMore(false))}, "a b", []string{"", "page=2"}, ""},
+		{"page_count without next_uri", "", []any{"a", said(count(2)), "b", said()}, "a b", []string{"", "page=2"}, ""},
+		{"has_more is true without next_uri, and the page number is ignored", "", []any{"a", said(hasMore(true)), "a", said(hasMore(true))}, "a", nil, "the page repeats earlier ones"},
+		{"next_uri is missing on a later page", "", []any{"a", said(next("page=2")), "b", said(hasMore(true)), "c", said(hasMore(false))}, "a b c", []string{"", "page=2", "page=3"}, ""},
+		{"page_count of 1", "", []any{"a", said(count(1))}, "a", nil, ""},
+		{"a page later says nothing", "", []any{"a", said(next("page=2")), "b", said()}, "a b", nil, ""},
+		{"the last page is not the last of page_count", "", []any{"a", said(count(3), next("page=2")), "b", said(hasMore(false))}, "a b", nil, "page 2 of 3 announces no further page"},
+		{"page_count shrinks", "", []any{"a", said(count(3), next("page=2")), "b", said(count(2), hasMore(false))}, "a", nil, "0 items in 3 pages became 0 in 2"},
+		{"the total changes", "", []any{"a", said(total(1), next("page=2")), "b", said(total(3), hasMore(false))}, "a", nil, "1 items in 0 pages became 3 in 0"},
+		{"fewer items than the total", "", []any{"a", said(next("page=2")), "b", said(total(3), hasMore(false))}, "a b", nil, "1 of 3 items are missing"},
+		{"more items than the total", "", []any{"a", said(total(1), next("page=2")), "b", said(hasMore(false))}, "a", nil, "received 2 items, but the total is 1"},
+		{"one page that is not the first, of an unknown size", "page=2", []any{"b", said(index(2), total(5), hasMore(false))}, "b", nil, ""},
+		{"one page that is not the first, as large as requested", "page=2&count=2", []any{"b c", said(total(5), hasMore(false))}, "b c", nil, "1 of 5 items are missing"},
+		{"one page that is not the first, and an empty one", "page=2", []any{"e f", said(total(6)), "", said()}, "e f", nil, ""},
+		{"pages that are not the first", "page=2", []any{"c d", said(total(5), next("page=3")), "e", said(hasMore(false))}, "c d e", nil, ""},
+		{"pages that are not the first, and an item is lacking", "page=2", []any{"c d", said(total(6), next("page=3")), "e", said(hasMore(false))}, "c d e", nil, "1 of 6 items are missing"},
 
 		// Queries that next_uri may have.
-		{"next_uri leads to itself", "page=1", 0, []any{"a", said(next("page=1")), "a", said(next("page=1"))}, "a", nil, "the page repeats earlier ones"},
-		{"next_uri leads in a circle", "", 0, []any{"a", said(next("page=2&count=1")), "b", said(next("page=3")), "c", said(next("count=1&page=2")), "b", said(next("page=3"))}, "a b c", nil, "after 4: the page repeats earlier ones"},
-		{"a filter is left out of next_uri", "status=failed&count=1", 0, []any{"a", said(next("page=2&count=5")), "b", said(hasMore(false))}, "a b", []string{"status=failed&count=1", "page=2&count=5&status=failed"}, ""},
-		{"a cursor that is no form", "status=failed", 0, []any{"a", said(next("cursor=a;b")), "b", said(next("cursor=a;c")), "c", said(next("cursor=a;b")), "b", said()}, "a b c", []string{"status=failed", "cursor=a;b&status=failed", "cursor=a;c&status=failed", "cursor=a;b&status=failed"}, "repeats"},
+		{"next_uri leads to itself", "page=1", []any{"a", said(next("page=1")), "a", said(next("page=1"))}, "a", nil, "the page repeats earlier ones"},
+		{"next_uri leads in a circle", "", []any{"a", said(next("page=2&count=1")), "b", said(next("page=3")), "c", said(next("count=1&page=2")), "b", said(next("page=3"))}, "a b c", nil, "after 4: the page repeats earlier ones"},
+		{"a filter is left out of next_uri", "status=failed&count=1", []any{"a", said(next("page=2&count=5")), "b", said(hasMore(false))}, "a b", []string{"status=failed&count=1", "page=2&count=5&status=failed"}, ""},
+		{"a cursor that is no form", "status=failed", []any{"a", said(next("cursor=a;b")), "b", said(next("cursor=a;c")), "c", said(next("cursor=a;b")), "b", said()}, "a b c", []string{"status=failed", "cursor=a;b&status=failed", "cursor=a;c&status=failed", "cursor=a;b&status=failed"}, "repeats"},
 
 		// Pages that contradict each other.
-		{"page_index is another one", "", 0, []any{"a", said(index(2), hasMore(false))}, "", nil, "after 1: requested page 1, but got page 2"},
-		{"page_index is the one that was asked for", "page=3", 0, []any{"a", said(index(3), hasMore(false))}, "a", nil, ""},
-		{"page_index jumps", "", 0, []any{"a", said(index(1), next("page=2")), "b", said(index(3))}, "a", nil, "after 2: requested page 2, but got page 3"},
-		{"page_index stays", "", 0, []any{"a", said(index(1), next("page=2")), "b", said(index(1))}, "a", nil, "requested page 2, but got page 1"},
-		{"a page has no new item", "", 0, []any{"a b", said(next("page=2")), "b a", said(hasMore(false))}, "a b", nil, "the page repeats earlier ones"},
-		{"a short page has no new item, and announces another", "", 0, []any{"a b", said(next("page=2")), "b", said(next("page=3"))}, "a b", nil, "the page repeats earlier ones"},
-		{"a short last page has known items alone", "", 0, []any{"a b", said(next("page=2")), "b", said(hasMore(false))}, "a b", nil, "the page repeats earlier ones"},
-		{"an item came twice, and another one is lacking", "", 0, []any{"a b", said(total(4), next("page=2")), "b c", said(hasMore(false))}, "a b b c", nil, "1 of 4 items are missing"},
-		{"some items are known", "", 0, []any{"a b", said(next("page=2")), "b c", said(hasMore(false))}, "a b b c", nil, ""},
-		{"two empty pages", "", 0, []any{"", said(next("page=2")), "", said(next("page=3")), "a", said(hasMore(false))}, "a", nil, ""},
-		{"three empty pages", "", 0, []any{"a", said(next("page=2")), "", said(next("page=3")), "", said(next("page=4")), "", said(next("page=5"))}, "a", nil, "3 pages in a row are empty, but more are announced"},
-		{"empty pages that do not follow one another", "", 0, []any{"", said(next("page=2")), "", said(next("page=3")), "a", said(next("page=4")), "", said(next("page=5")), "", said(next("page=6")), "b", said(hasMore(false))}, "a b", nil, ""},
-		{"MaxPages is reached", "", 2, []any{"a", said(next("page=2")), "b", said(next("page=3"))}, "a b", nil, "after 2: more pages follow or may follow, but MaxPages allows at most 2"},
-		{"MaxPages is enough", "", 2, []any{"a", said(next("page=2")), "b", said(hasMore(false))}, "a b", nil, ""},
-		{"an error ends it", "", 0, []any{"a", said(next("page=2")), "", errOutage}, "a", nil, "outage"},
-		{"a refused page that was announced", "count=5", 0, []any{"a", said(next("page=2")), "", errNoPage}, "a", nil, "no such page"},
+		{"page_index is another one", "", []any{"a", said(index(2), hasMore(false))}, "", nil, "after 1: requested page 1, but got page 2"},
+		{"page_index is the one that was asked for", "page=3", []any{"a", said(index(3), hasMore(false))}, "a", nil, ""},
+		{"page_index jumps", "", []any{"a", said(index(1), next("page=2")), "b", said(index(3))}, "a", nil, "after 2: requested page 2, but got page 3"},
+		{"page_index stays", "", []any{"a", said(index(1), next("page=2")), "b", said(index(1))}, "a", nil, "requested page 2, but got page 1"},
+		{"a page has no new item", "", []any{"a b", said(next("page=2")), "b a", said(hasMore(false))}, "a b", nil, "the page repeats earlier ones"},
+		{"a short page has no new item, and announces another", "", []any{"a b", said(next("page=2")), "b", said(next("page=3"))}, "a b", nil, "the page repeats earlier ones"},
+		{"a short last page has known items alone", "", []any{"a b", said(next("page=2")), "b", said(hasMore(false))}, "a b", nil, "the page repeats earlier ones"},
+		{"an item came twice, and another one is lacking", "", []any{"a b", said(total(4), next("page=2")), "b c", said(hasMore(false))}, "a b b c", nil, "1 of 4 items are missing"},
+		{"some items are known", "", []any{"a b", said(next("page=2")), "b c", said(hasMore(false))}, "a b b c", nil, ""},
+		{"two empty pages", "", []any{"", said(next("page=2")), "", said(next("page=3")), "a", said(hasMore(false))}, "a", nil, ""},
+		{"three empty pages", "", []any{"a", said(next("page=2")), "", said(next("page=3")), "", said(next("page=4")), "", said(next("page=5"))}, "a", nil, "3 pages in a row are empty, but more are announced"},
+		{"empty pages that do not follow one another", "", []any{"", said(next("page=2")), "", said(next("page=3")), "a", said(next("page=4")), "", said(next("page=5")), "", said(next("page=6")), "b", said(hasMore(false))}, "a b", nil, ""},
+		{"an error ends it", "", []any{"a", said(next("page=2")), "", errOutage}, "a", nil, "outage"},
+		{"a refused page that was announced", "count=5", []any{"a", said(next("page=2")), "", errNoPage}, "a", nil, "no such page"},
 
 		// Pages that do not announce whether others follow are counted.
-		{"until a short page", "count=2", 0, []any{"a b", said(), "c d", said(), "e", said()}, "a b c d e", []string{"count=2", "page=2&count=2", "page=3&count=2"}, ""},
-		{"until an empty page", "", 0, []any{"a b", said(), "c d", said(), "", said()}, "a b c d", []string{"", "page=2", "page=3"}, ""},
-		{"an empty first page", "", 0, []any{"", said()}, "", []string{""}, ""},
-		{"from the page that was asked for", "page=3", 0, []any{"a", said(), "", said()}, "a", []string{"page=3", "page=4"}, ""},
-		{"by page_index", "", 0, []any{"a", said(index(1)), "b", said(index(2)), "", said()}, "a b", []string{"", "page=2", "page=3"}, ""},
-		{"until the total", "", 0, []any{"a", said(total(2)), "b", said()}, "a b", []string{"", "page=2"}, ""},
-		{"a page larger than the first", "", 0, []any{"a", said(), "b c", said(), "", said()}, "a b c", nil, ""},
-		{"an empty page before the total", "", 0, []any{"a", said(total(3)), "", said()}, "a", nil, "2 of 3 items are missing"},
-		{"the second page is the first again: no paging", "", 0, []any{"a b", said(), "a b", said()}, "a b", nil, ""},
-		{"the second page is the first again, of as many items as asked for", "count=2", 0, []any{"a b", said(), "a b", said()}, "a b", nil, "the page repeats earlier ones"},
-		{"the second page is the first again, and items are lacking", "", 0, []any{"a b", said(total(3)), "a b", said()}, "a b", nil, "1 of 3 items are missing"},
-		{"a later page repeats", "", 0, []any{"a b", said(), "c d", said(), "a b", said()}, "a b c d", nil, "the page repeats earlier ones"},
-		{"a later page has no new item", "", 0, []any{"a b", said(), "c d", said(), "d b", said()}, "a b c d", nil, "the page repeats earlier ones"},
-		{"a short page that was moved on", "", 0, []any{"a b", said(), "c d", said(), "d", said()}, "a b c d", nil, "the page repeats earlier ones"},
-		{"a short page that begins like an earlier one", "", 0, []any{"a b", said(), "c d", said(), "c", said()}, "a b c d", nil, "the page repeats earlier ones"},
-		{"refused after a short page", "count=3", 0, []any{"a b", said(), "c d", said(), "", errNoPage}, "a b c d", nil, ""},
-		{"refused after a full page", "count=2", 0, []any{"a b", said(), "", errNoPage}, "a b", nil, "after 1: page 2 was refused (404 no such page), and nothing says that page 1 is the last"},
-		{"refused, and items are lacking", "count=3", 0, []any{"a b", said(total(4)), "", errNoPage}, "a b", nil, "page 2 was refused"},
-		{"refused although it was announced", "count=3", 0, []any{"a b", said(hasMore(true)), "", errNoPage}, "a b", nil, "no such page"},
-		{"refused after a full page that is not the first", "page=2&count=1", 0, []any{"b", said(), "", errNoPage}, "b", nil, "page 3 was refused"},
-		{"the first page is refused", "count=3", 0, []any{"", errNoPage}, "", nil, "no such page"},
-		{"an outage after a short page", "count=3", 0, []any{"a b", said(), "", errOutage}, "a b", nil, "outage"},
-		{"MaxPages, and nobody knows", "", 1, []any{"a", said()}, "a", nil, "MaxPages allows at most 1"},
-		{"MaxPages is not reached", "", 3, []any{"a", said(), "b", said(), "", said()}, "a b", nil, ""},
-		{"the second page has the items of the first, and one of them again", "", 0, []any{"a b", said(), "a b a", said()}, "a b", nil, "the page repeats earlier ones"},
-		{"MaxPages, and the total has come", "", 1, []any{"a", said(total(1))}, "a", nil, ""},
-		{"a page announces at last", "", 0, []any{"a", said(), "b", said(hasMore(false))}, "a b", nil, ""},
+		{"until a short page", "count=2", []any{"a b", said(), "c d", said(), "e", said()}, "a b c d e", []string{"count=2", "page=2&count=2", "page=3&count=2"}, ""},
+		{"until an empty page", "", []any{"a b", said(), "c d", said(), "", said()}, "a b c d", []string{"", "page=2", "page=3"}, ""},
+		{"an empty first page", "", []any{"", said()}, "", []string{""}, ""},
+		{"from the page that was asked for", "page=3", []any{"a", said(), "", said()}, "a", []string{"page=3", "page=4"}, ""},
+		{"by page_index", "", []any{"a", said(index(1)), "b", said(index(2)), "", said()}, "a b", []string{"", "page=2", "page=3"}, ""},
+		{"until the total", "", []any{"a", said(total(2)), "b", said()}, "a b", []string{"", "page=2"}, ""},
+		{"a page larger than the first", "", []any{"a", said(), "b c", said(), "", said()}, "a b c", nil, ""},
+		{"an empty page before the total", "", []any{"a", said(total(3)), "", said()}, "a", nil, "2 of 3 items are missing"},
+		{"the second page is the first again: no paging", "", []any{"a b", said(), "a b", said()}, "a b", nil, ""},
+		{"the second page is the first again, of as many items as asked for", "count=2", []any{"a b", said(), "a b", said()}, "a b", nil, "the page repeats earlier ones"},
+		{"the second page is the first again, and items are lacking", "", []any{"a b", said(total(3)), "a b", said()}, "a b", nil, "1 of 3 items are missing"},
+		{"a later page repeats", "", []any{"a b", said(), "c d", said(), "a b", said()}, "a b c d", nil, "the page repeats earlier ones"},
+		{"a later page has no new item", "", []any{"a b", said(), "c d", said(), "d b", said()}, "a b c d", nil, "the page repeats earlier ones"},
+		{"a short page that was moved on", "", []any{"a b", said(), "c d", said(), "d", said()}, "a b c d", nil, "the page repeats earlier ones"},
+		{"a short page that begins like an earlier one", "", []any{"a b", said(), "c d", said(), "c", said()}, "a b c d", nil, "the page repeats earlier ones"},
+		{"refused after a short page", "count=3", []any{"a b", said(), "c d", said(), "", errNoPage}, "a b c d", nil, ""},
+		{"refused after a full page", "count=2", []any{"a b", said(), "", errNoPage}, "a b", nil, "after 1: page 2 was refused (404 no such page), and nothing says that page 1 is the last"},
+		{"refused, and items are lacking", "count=3", []any{"a b", said(total(4)), "", errNoPage}, "a b", nil, "page 2 was refused"},
+		{"refused although it was announced", "count=3", []any{"a b", said(hasMore(true)), "", errNoPage}, "a b", nil, "no such page"},
+		{"refused after a full page that is not the first", "page=2&count=1", []any{"b", said(), "", errNoPage}, "b", nil, "page 3 was refused"},
+		{"the first page is refused", "count=3", []any{"", errNoPage}, "", nil, "no such page"},
+		{"an outage after a short page", "count=3", []any{"a b", said(), "", errOutage}, "a b", nil, "outage"},
+		{"the second page has the items of the first, and one of them again", "", []any{"a b", said(), "a b a", said()}, "a b", nil, "the page repeats earlier ones"},
+		{"a page announces at last", "", []any{"a", said(), "b", said(hasMore(false))}, "a b", nil, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			r := &reader{answer: pagesOf(tt.pages...)}
-			items, err := read(r.all(t.Context(), tt.query, tt.maxPages, 0))
+			items, err := read(r.all(t.Context(), tt.query, 0))
 			assert.Equal(t, tt.items, items)
 			if tt.err == "" {
 				require.NoError(t, err)
@@ -208,7 +202,7 @@ func TestStop(t *testing.T) {
 	for _, ahead := range []int{0, 1} {
 		r := &reader{answer: numbered(5, 2)}
 		n := 0
-		for _, err := range r.all(t.Context(), "", 0, ahead) {
+		for _, err := range r.all(t.Context(), "", ahead) {
 			require.NoError(t, err)
 			if n++; n == 2 {
 				break
@@ -260,44 +254,41 @@ func scripted(pages ...any) func() func(url.Values) (string, paging.Page, error)
 func TestAhead(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		name     string
-		query    string
-		maxPages int
-		answer   func() func(url.Values) (string, paging.Page, error)
-		items    string
-		err      string
+		name   string
+		query  string
+		answer func() func(url.Values) (string, paging.Page, error)
+		items  string
+		err    string
 	}{
-		{"all pages in order", "", 0, always(numbered(4, 1)), "i1 i2 i3 i4", ""},
-		{"one page", "", 0, always(numbered(1, 2)), "i1 i2", ""},
-		{"from the page that was asked for, of which the total does not speak", "page=3", 0, always(numbered(4, 1)), "i3 i4", ""},
-		{"MaxPages", "", 2, always(numbered(3, 1)), "i1 i2", "MaxPages allows at most 2"},
-		{"MaxPages is enough", "", 3, always(numbered(3, 1)), "i1 i2 i3", ""},
-		{"another first page", "page=2", 0, always(numbered(3, 1, on(2, index(1)))), "", "requested page 2, but got page 1"},
-		{"another page", "", 0, always(numbered(3, 1, on(2, index(3)))), "i1", "requested page 2, but got page 3"},
-		{"another total", "", 0, always(numbered(3, 1, on(3, total(4)))), "i1 i2", "3 items in 3 pages became 4 in 3"},
-		{"another page_count", "", 0, always(numbered(3, 1, on(2, count(4)))), "i1", "3 items in 3 pages became 3 in 4"},
-		{"a page without total and page_count", "", 0, always(numbered(3, 1, on(2, total(0)), on(2, count(0)))), "i1 i2 i3", ""},
-		{"the last page announces another, but all items have come", "", 0, always(numbered(2, 1, on(2, hasMore(true)))), "i1 i2", ""},
-		{"the last page announces another, and there is no total", "", 0, always(numbered(2, 1, total(0), on(2, hasMore(true)))), "i1 i2", "page 2 is the last, but has a next_uri or announces more"},
-		{"the total is not what came", "", 0, always(numbered(2, 1, total(3))), "i1 i2", "1 of 3 items are missing"},
-		{"empty pages", "", 0, always(numbered(5, 0)), "", "3 pages in a row are empty"},
-		{"a page again", "", 0, always(func(url.Values) (string, paging.Page, error) { return "i1", said(count(1), index(1)), nil }), "i1", ""},
-		{"an outage of the first page", "", 0, scripted("", errOutage), "", "outage"},
-		{"no page_count: one by one", "", 0, scripted("a", said(index(1), next("page=2")), "b", said(index(2), hasMore(false))), "a b", ""},
-		{"no page_index: one by one", "", 0, scripted("a", said(count(2), next("page=2")), "b", said(count(2), hasMore(false))), "a b", ""},
-		{"one by one, and the total changes", "", 0, scripted("a", said(index(1), total(2), next("page=2")), "b", said(index(2), total(3), hasMore(false))), "a", "the collection changed while it was read: 2 items in 0 pages became 3 in 0"},
-		{"one by one, and more items than the total", "", 0, scripted("a", said(index(1), total(1), next("page=2")), "b c", said(index(2), hasMore(false))), "a", "received 3 items, but the total is 1"},
-		{"page_count of 0, and more are announced", "", 0, scripted("", said(index(1), count(0), next("page=2")), "a", said(index(2), hasMore(false))), "a", ""},
-		{"an empty last page with totals of 0", "", 0, scripted("a", said(index(1), total(1), count(2)), "", said(index(2), total(0), count(0))), "a", ""},
-		{"an empty last page with a total of 0, one by one", "", 0, scripted("a", said(index(1), total(1), next("page=2")), "", said(total(0), hasMore(false))), "a", ""},
-		{"an empty last page with a total of 0, and items are lacking", "", 0, scripted("a", said(index(1), total(2), count(2)), "", said(index(2), total(0))), "a", "1 of 2 items are missing"},
-		{"page_count of 0", "", 0, scripted("", said(index(1), count(0))), "", ""},
+		{"all pages in order", "", always(numbered(4, 1)), "i1 i2 i3 i4", ""},
+		{"one page", "", always(numbered(1, 2)), "i1 i2", ""},
+		{"from the page that was asked for, of which the total does not speak", "page=3", always(numbered(4, 1)), "i3 i4", ""},
+		{"another first page", "page=2", always(numbered(3, 1, on(2, index(1)))), "", "requested page 2, but got page 1"},
+		{"another page", "", always(numbered(3, 1, on(2, index(3)))), "i1", "requested page 2, but got page 3"},
+		{"another total", "", always(numbered(3, 1, on(3, total(4)))), "i1 i2", "3 items in 3 pages became 4 in 3"},
+		{"another page_count", "", always(numbered(3, 1, on(2, count(4)))), "i1", "3 items in 3 pages became 3 in 4"},
+		{"a page without total and page_count", "", always(numbered(3, 1, on(2, total(0)), on(2, count(0)))), "i1 i2 i3", ""},
+		{"the last page announces another, but all items have come", "", always(numbered(2, 1, on(2, hasMore(true)))), "i1 i2", ""},
+		{"the last page announces another, and there is no total", "", always(numbered(2, 1, total(0), on(2, hasMore(true)))), "i1 i2", "page 2 is the last, but has a next_uri or announces more"},
+		{"the total is not what came", "", always(numbered(2, 1, total(3))), "i1 i2", "1 of 3 items are missing"},
+		{"empty pages", "", always(numbered(5, 0)), "", "3 pages in a row are empty"},
+		{"a page again", "", always(func(url.Values) (string, paging.Page, error) { return "i1", said(count(1), index(1)), nil }), "i1", ""},
+		{"an outage of the first page", "", scripted("", errOutage), "", "outage"},
+		{"no page_count: one by one", "", scripted("a", said(index(1), next("page=2")), "b", said(index(2), hasMore(false))), "a b", ""},
+		{"no page_index: one by one", "", scripted("a", said(count(2), next("page=2")), "b", said(count(2), hasMore(false))), "a b", ""},
+		{"one by one, and the total changes", "", scripted("a", said(index(1), total(2), next("page=2")), "b", said(index(2), total(3), hasMore(false))), "a", "the collection changed while it was read: 2 items in 0 pages became 3 in 0"},
+		{"one by one, and more items than the total", "", scripted("a", said(index(1), total(1), next("page=2")), "b c", said(index(2), hasMore(false))), "a", "received 3 items, but the total is 1"},
+		{"page_count of 0, and more are announced", "", scripted("", said(index(1), count(0), next("page=2")), "a", said(index(2), hasMore(false))), "a", ""},
+		{"an empty last page with totals of 0", "", scripted("a", said(index(1), total(1), count(2)), "", said(index(2), total(0), count(0))), "a", ""},
+		{"an empty last page with a total of 0, one by one", "", scripted("a", said(index(1), total(1), next("page=2")), "", said(total(0), hasMore(false))), "a", ""},
+		{"an empty last page with a total of 0, and items are lacking", "", scripted("a", said(index(1), total(2), count(2)), "", said(index(2), total(0))), "a", "1 of 2 items are missing"},
+		{"page_count of 0", "", scripted("", said(index(1), count(0))), "", ""},
 	} {
 		for _, ahead := range []int{0, 1, 4} {
 			t.Run(fmt.Sprint(tt.name, ", ahead ", ahead), func(t *testing.T) {
 				t.Parallel()
 				r := &reader{answer: tt.answer()}
-				items, err := read(r.all(t.Context(), tt.query, tt.maxPages, ahead))
+				items, err := read(r.all(t.Context(), tt.query, ahead))
 				assert.Equal(t, tt.items, items)
 				if tt.err == "" {
 					require.NoError(t, err)
@@ -323,7 +314,7 @@ func TestAheadIsBounded(t *testing.T) {
 				underWay.Add(-1)
 				return numbered(tt.pages, 1)(query)
 			}
-			items, err := read(r.all(t.Context(), "", 0, tt.n))
+			items, err := read(r.all(t.Context(), "", tt.n))
 			require.NoError(t, err)
 			assert.Len(t, strings.Fields(items), tt.pages)
 			assert.Equal(t, tt.most, int(most.Load()))
@@ -342,7 +333,7 @@ func TestAheadFails(t *testing.T) {
 			}
 			return numbered(6, 1)(query)
 		}
-		items, err := read(r.all(t.Context(), "", 0, 2))
+		items, err := read(r.all(t.Context(), "", 2))
 		assert.Equal(t, "i1 i2", items)
 		require.ErrorIs(t, err, errOutage)
 		assert.LessOrEqual(t, len(r.asked), 4)

@@ -21,15 +21,15 @@ func (w *worker) isStill(operation string, e webdelivery.NetworkListEntry, i int
 }
 
 func (w *worker) allEntries(ctx context.Context, c *webdelivery.Client) error {
-	operation, options := "NetworkLists.AllEntries", []webdelivery.ReadOption(nil)
+	operation, options := "NetworkLists.AllEntries", webdelivery.EntryOptions{Count: 100 + w.IntN(900)}
 	if w.IntN(2) == 0 {
-		operation, options = "AllEntries, ReadAhead", []webdelivery.ReadOption{webdelivery.ReadAhead(1 + w.IntN(6))}
+		operation, options.ReadAhead = "AllEntries, ReadAhead", 1+w.IntN(6)
 	}
 	n, stop := 0, len(w.stillTexts)
 	if w.IntN(5) == 0 {
 		stop = 1 + w.IntN(stop)
 	}
-	for e, err := range c.NetworkLists.AllEntries(ctx, w.still, webdelivery.EntryOptions{Count: 100 + w.IntN(900)}, options...) {
+	for e, err := range c.NetworkLists.AllEntries(ctx, w.still, options) {
 		if err != nil {
 			w.read(operation, err)
 			return err

@@ -23,9 +23,9 @@ func planning(n int) (plan func() error, client *webdelivery.Client) {
 	}, client
 }
 
-func readEntries(client *webdelivery.Client, n int, options ...webdelivery.ReadOption) error {
+func readEntries(client *webdelivery.Client, n, ahead int) error {
 	entries := 0
-	for _, err := range client.NetworkLists.AllEntries(context.Background(), listID, webdelivery.EntryOptions{Count: pageCount}, options...) {
+	for _, err := range client.NetworkLists.AllEntries(context.Background(), listID, webdelivery.EntryOptions{Count: pageCount, ReadAhead: ahead}) {
 		if err != nil {
 			return err
 		}
@@ -38,7 +38,7 @@ func readEntries(client *webdelivery.Client, n int, options ...webdelivery.ReadO
 func BenchmarkPlan(b *testing.B) {
 	const n, ahead = 50_000, 4
 	plan, client := planning(n)
-	read := func() error { return readEntries(client, n, webdelivery.ReadAhead(ahead)) }
+	read := func() error { return readEntries(client, n, ahead) }
 	for _, m := range []struct {
 		by string
 		do func() error
@@ -86,7 +86,7 @@ func BenchmarkReadAhead(b *testing.B) {
 	for _, ahead := range []int{1, 8} {
 		b.Run(fmt.Sprintf("by=ReadAhead(%d)", ahead), func(b *testing.B) {
 			for b.Loop() {
-				if err := readEntries(client, n, webdelivery.ReadAhead(ahead)); err != nil {
+				if err := readEntries(client, n, ahead); err != nil {
 					b.Fatal(err)
 				}
 			}
