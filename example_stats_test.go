@@ -193,29 +193,6 @@ func ExampleCollect() {
 	// Output: 5 events, the first of 192.0.2.1
 }
 
-// Without a Limit the service gives 10 rows. The summary says how many match.
-func ExampleOnSummary() {
-	client, stop := exampleStatistics()
-	defer stop()
-	end := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-
-	query := webdelivery.EventsQuery{Dimensions: []string{webdelivery.DimClientIP}, Start: end.Add(-time.Hour), End: end, Limit: 2}
-	summary := webdelivery.OnSummary(func(s webdelivery.StreamSummary) {
-		fmt.Println(s.Rows, "of", s.TotalResults)
-	})
-	for row, err := range client.Stats.Events.All(context.Background(), query, summary) {
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		fmt.Println(row.At(1))
-	}
-	// Output:
-	// 192.0.2.1
-	// 192.0.2.2
-	// 2 of 5
-}
-
 func ExampleScan() {
 	client, stop := exampleStatistics()
 	defer stop()

@@ -41,7 +41,7 @@ type Export struct {
 	late    int64
 	warned  sync.Once
 
-	warnings []string
+	warnings []string // logged by the first range
 
 	position *resume.Position
 	key      []byte     // of the checksums
@@ -162,11 +162,6 @@ func (e *Export) Cursor() Cursor {
 	}
 	return Cursor{&cursorState{Query: e.query, Key: e.key, Columns: slices.Clone(e.columns), Position: e.position.Clone()}}
 }
-
-// Warnings says, in plain words, which part of the time range is before [EventsRetention], so that the service no
-// longer had its events when the export was created, and that the Start of the query is before that of the cursor. It
-// returns nil if there is nothing to report. The first range over All also logs the warnings, see [WithLogger].
-func (e *Export) Warnings() []string { return slices.Clone(e.warnings) }
 
 // Late returns how many events this export has reported as recorded too late, see [LateError].
 func (e *Export) Late() int64 { return e.late }

@@ -8,52 +8,6 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/rowjson"
 )
 
-// StreamOption changes how All of a [StatsFamily] streams. If one is invalid, the sequence yields a
-// [*ValidationError] and sends nothing.
-type StreamOption func(*streaming) error
-
-// streaming holds the options of a stream.
-type streaming struct {
-	all    bool                // the SDK chose the limit, so a response that reaches it may lack rows
-	report func(StreamSummary) // may be nil
-
-	announced int64 // rows that an earlier response has counted; 0: unknown, or they may change
-	warnings  []string
-}
-
-// StreamSummary describes a response that was streamed to its end.
-type StreamSummary struct {
-	Rows         int64 // rows that arrived
-	TotalResults int64 // rows that match; more than Rows if the limit or the size of a top-K has cut some off
-
-	Warnings []string // which part of the time range the service may no longer have, see Result.Warnings; nil if none
-}
-
-// OnSummary calls f once when all rows have arrived without an error, before the sequence ends. f runs in the
-// goroutine of the loop, once per range over the sequence. It is not called if the loop stops early or the sequence
-// ends with an error.
-func OnSummary(f func(StreamSummary)) StreamOption {
-	return func(s *streaming) error {
-		if f == nil {
-			return invalid("OnSummary", "is nil")
-		}
-		s.report = f
-		return nil
-	}
-}
-
-func newStreaming(options []StreamOption) (s streaming, err error) {
-	return s, configure(&s, options)
-}
-
-// done reports a response that was read to its end without an error.
-func (s streaming) done(summary StreamSummary) {
-	if s.report != nil {
-		summary.Warnings = s.warnings
-		s.report(summary)
-	}
-}
-
 // Row is one result of a statistics query: its values in the order of the columns. A streamed Row is valid until the
 // next step of its sequence, and only one goroutine may read it; to keep it, use Clone. A Row of a [Result] or a clone
 // stays valid, and any number of goroutines may read it. The zero value has no values. (Service document, [section 2.4].)

@@ -118,12 +118,6 @@ type Result struct {
 	Columns      []string  `json:"columns"`       // column names, in the order of the values of a row
 	Rows         []Row     `json:"rows"`          // valid as long as the Result
 	TotalResults int64     `json:"total_results"` // number of matching rows, whatever the limit
-
-	// Warnings says, in plain words, which part of the time range the service may no longer have, so that rows are missing
-	// or hits are too low: raw events before [EventsRetention], and trends finer than [GranularityFor] returns. The query
-	// is sent anyway. Warnings is nil if there is nothing to report; it is not a member of the response. Because clocks
-	// differ, data up to 5 minutes older than the limit causes no warning.
-	Warnings []string `json:"warnings,omitempty"`
 }
 
 // Truncated reports whether more rows match than the Result has, because the Limit of the query, its default of 10, or
@@ -162,8 +156,7 @@ func (f *StatsFamily[Q]) Query(ctx context.Context, query Q) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	warnings := f.rules.warnings(&p, time.Now())
-	f.warn(ctx, warnings)
+	f.warn(ctx, f.rules.warnings(&p, time.Now()))
 	var kept keptResult
 	in, err := f.whole(ctx, parameters, &kept)
 	if err != nil {
@@ -173,9 +166,7 @@ func (f *StatsFamily[Q]) Query(ctx context.Context, query Q) (*Result, error) {
 	for row := range kept.rows.All() {
 		rows = append(rows, Row{row})
 	}
-	result := &Result{Query: kept.echo, Columns: in.Columns(), TotalResults: in.Total(), Rows: rows}
-	result.Warnings = warnings
-	return result, f.complete(in, p.Limit, false)
+	return &Result{Query: kept.echo, Columns: in.Columns(), TotalResults: in.Total(), Rows: rows}, f.complete(in, p.Limit, false)
 }
 
 type keptResult struct {
@@ -231,11 +222,8 @@ func (f *StatsFamily[Q]) reading() rowjson.Config {
 // [*IncompleteError]. All retries a failed response only until its first row has arrived. If the response has a code of
 // 400 or more, All yields an [*Error] with that code; before the first row, it retries such a response like the HTTP
 // status.
-func (f *StatsFamily[Q]) All(ctx context.Context, query Q, options ...StreamOption) iter.Seq2[Row, error] {
-	s, err := newStreaming(options)
-	if err != nil {
-		return failing[Row](err)
-	}
+func (f *StatsFamily[Q]) All(ctx context.Context, query Q) iter.Seq2[Row, error] {
+	var s streaming
 	p := query.params()
 	p.unshare()
 	s.all = p.Limit == 0 && !f.rules.noLimit
@@ -246,13 +234,32 @@ func (f *StatsFamily[Q]) All(ctx context.Context, query Q, options ...StreamOpti
 	if err != nil {
 		return failing[Row](err)
 	}
-	s.warnings = f.rules.warnings(&p, time.Now())
+	warnings := f.rules.warnings(&p, time.Now())
 	return func(yield func(Row, error) bool) {
-		f.warn(ctx, s.warnings)
+		f.warn(ctx, warnings)
 		if err := f.streamAll(ctx, first, p, s, yield); err != nil {
 			yield(Row{}, err)
 		}
 	}
+}
+
+// Warnings says, in plain words, which part of the time range of a query the service may no longer have, so that rows are
+// missing or hits are too low: raw events before [EventsRetention], and trends finer than [GranularityFor] returns. It
+// sends nothing, and returns nil if there is nothing to report or the query is invalid. Query and All send such a query
+// anyway, and log the warnings, see [WithLogger]. Because clocks differ, data up to 5 minutes older than the limit causes
+// no warning.
+func (f *StatsFamily[Q]) Warnings(query Q) []string {
+	p := query.params()
+	if _, err := f.parameters(&p); err != nil {
+		return nil
+	}
+	return f.rules.warnings(&p, time.Now())
+}
+
+// streaming is how a stream is read.
+type streaming struct {
+	all       bool  // the SDK chose the limit, so a response that reaches it may lack rows
+	announced int64 // rows that an earlier response has counted; 0: unknown, or they may change
 }
 
 // failing returns a sequence that yields one error.
@@ -268,7 +275,6 @@ func (f *StatsFamily[Q]) streamAll(ctx context.Context, parameters string, p sta
 		case err != nil:
 			return err
 		case one.Total() == 0:
-			s.done(StreamSummary{})
 			return nil
 		}
 		p.Limit = f.rules.withHeadroom(one.Total())
@@ -325,9 +331,6 @@ func (f *StatsFamily[Q]) stream(ctx context.Context, parameters string, limit in
 	err = f.complete(in, limit, s.all)
 	if err == nil && in.Count() < s.announced {
 		err = &IncompleteError{Got: in.Count(), Total: s.announced}
-	}
-	if err == nil {
-		s.done(StreamSummary{Rows: in.Count(), TotalResults: in.Total()})
 	}
 	return err
 }

@@ -461,8 +461,7 @@ func TestAllOnALiveSpan(t *testing.T) {
 						Dimensions: []string{webdelivery.DimClientIP}, Start: time.Now().Add(-delay - 5*time.Second), End: time.Now().Add(time.Duration(1+i%3) * time.Second),
 					}
 					before := f.srv.EventCount(q.Start.Truncate(time.Second), q.End.Truncate(time.Second))
-					var summary webdelivery.StreamSummary
-					rows, err := collect(f.client.Stats.Events.All(f.Context(), q, webdelivery.OnSummary(func(s webdelivery.StreamSummary) { summary = s })))
+					rows, err := collect(f.client.Stats.Events.All(f.Context(), q))
 					require.NoError(f, err, "call %d", i)
 					requests := f.srv.Requests()
 					recorded := requests[len(requests)-1].Time.Add(1500*time.Millisecond - delay + time.Millisecond)
@@ -471,7 +470,6 @@ func TestAllOnALiveSpan(t *testing.T) {
 					}
 					want := f.srv.EventCount(q.Start.Truncate(time.Second), recorded)
 					require.Len(f, rows, want, "call %d", i)
-					assert.Equal(f, webdelivery.StreamSummary{Rows: int64(want), TotalResults: int64(want)}, summary)
 					if want > before {
 						grown++
 					}
@@ -480,71 +478,6 @@ func TestAllOnALiveSpan(t *testing.T) {
 			})
 		})
 	}
-}
-
-// OnSummary reports each response that ended without an error, once for each range over the sequence, and no other.
-func TestOnSummary(t *testing.T) {
-	t.Parallel()
-	broken := func(rows, total int, cell string) string {
-		return fmt.Sprintf(`{"columns":[{"name":"a"}],"rows":[%s],"total_results":%d}`, strings.TrimSuffix(strings.Repeat("["+cell+"],", rows), ","), total)
-	}
-	for _, tt := range []struct {
-		name, body string
-		want       *webdelivery.StreamSummary
-	}{
-		{"cut by the default limit", broken(10, 99, "1"), &webdelivery.StreamSummary{Rows: 10, TotalResults: 99}},
-		{"all there are", broken(3, 3, "1"), &webdelivery.StreamSummary{Rows: 3, TotalResults: 3}},
-		{"none", broken(0, 0, ""), &webdelivery.StreamSummary{}},
-		{"incomplete", broken(3, 4, "1"), nil},
-		{"cut short", broken(3, 3, "1")[:60], nil},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			inFakeTime(t, setup{}, func(f *fixture) {
-				f.answers(tt.body)
-				var got []webdelivery.StreamSummary
-				ended := false
-				rows := f.client.Stats.Events.All(f.Context(), firstRows, webdelivery.OnSummary(func(s webdelivery.StreamSummary) {
-					assert.False(f, ended)
-					got = append(got, s)
-				}))
-				for range 2 {
-					_, _ = collect(rows)
-					ended = true
-					assert.Len(f, got, map[bool]int{false: 1}[tt.want == nil])
-					if tt.want != nil {
-						assert.Equal(f, *tt.want, got[0])
-					}
-					got, ended = nil, false
-				}
-				for range rows {
-					break
-				}
-				assert.Len(f, got, map[bool]int{true: 1}[tt.name == "none"], "a loop that stops early")
-			})
-		})
-	}
-}
-
-// The client refuses an invalid option of a stream before it sends anything.
-func TestStreamOptionsThatAreRefused(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		for field, option := range map[string]webdelivery.StreamOption{"options[0]": nil, "OnSummary": webdelivery.OnSummary(nil)} {
-			stats := f.client.Stats
-			_, err1 := collect(stats.Events.All(f.Context(), firstRows, option))
-			_, err2 := collect(stats.Events.All(f.Context(), aDay, option))
-			_, err3 := collect(stats.WAFTopK(webdelivery.WAFByCountry).All(f.Context(), webdelivery.WAFTopKQuery{
-				Dimensions: []string{"a"}, Metrics: []string{"hits"}, Start: spanStart, End: spanEnd,
-			}, option))
-			for _, err := range []error{err1, err2, err3} {
-				var invalid *webdelivery.ValidationError
-				require.ErrorAs(f, err, &invalid)
-				assert.Equal(f, field, invalid.Field)
-			}
-		}
-		assert.Empty(f, f.srv.Requests())
-	})
 }
 
 // A top-K has at most K rows (section 8). Further groups are not missing, but if some of the K rows are, it is an

@@ -32,8 +32,8 @@ const (
 const MetricHits = "hits"
 
 // Granularity is the width of the time buckets of a trend. [GranularityFor] returns one that suits the time range. If
-// the service no longer has data that fine for the whole time range, the hits are only partial sums, and Warnings of
-// [Result] says so. (Service document, [section 4.2]; open point 13.)
+// the service no longer has data that fine for the whole time range, the hits are only partial sums, and
+// [StatsFamily.Warnings] says so. (Service document, [section 4.2]; open point 13.)
 //
 // [section 4.2]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#42-common-rules-for-security-statistics-queries
 type Granularity string

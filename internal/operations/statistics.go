@@ -96,7 +96,7 @@ func statistics() []Operation {
 // exports are the exports of raw events. Each range over the sequence starts a new export.
 func exports(path string) []Operation {
 	return []Operation{{
-		Name: "Export.All", Also: []string{"Stats.NewExport", "Export.Cursor", "Export.Follow", "Export.Key", "Export.Late", "Export.Warnings"}, Kind: Streams, Resumes: true,
+		Name: "Export.All", Also: []string{"Stats.NewExport", "Export.Cursor", "Export.Follow", "Export.Key", "Export.Late"}, Kind: Streams, Resumes: true,
 		Method: http.MethodGet, Path: path + "/data", Requests: 2, Ahead: 1, Items: allEvents,
 		sequence: plain(func(ctx context.Context, c *webdelivery.Client, use *Use) iter.Seq2[webdelivery.Row, error] {
 			return func(yield func(webdelivery.Row, error) bool) {
@@ -123,11 +123,11 @@ func plainOf[Q webdelivery.StatsQuery](f family[Q], of func(*webdelivery.Client)
 	}
 	return []Operation{
 		{
-			Name: f.name + ".Query", Kind: Reads, Method: http.MethodGet, Path: f.path + "/data", Requests: 1,
+			Name: f.name + ".Query", Also: []string{f.name + ".Warnings"}, Kind: Reads, Method: http.MethodGet, Path: f.path + "/data", Requests: 1,
 			call: func(ctx context.Context, c *webdelivery.Client, use *Use) error {
 				query := f.query(use.now(), f.limited)
 				result, err := of(c).Query(ctx, query)
-				use.Show(query, result)
+				use.Show(query, result, of(c).Warnings(query))
 				if result != nil && len(result.Rows) > 0 {
 					use.Show(result.Rows[0], result.Rows[0].At(0))
 				}
@@ -137,9 +137,7 @@ func plainOf[Q webdelivery.StatsQuery](f family[Q], of func(*webdelivery.Client)
 		{
 			Name: f.name + ".All", Variant: "with a limit", Kind: Streams, Method: http.MethodGet, Path: f.path + "/data", Requests: 1, Items: f.limited,
 			sequence: plain(func(ctx context.Context, c *webdelivery.Client, use *Use) iter.Seq2[webdelivery.Row, error] {
-				summary := webdelivery.OnSummary(func(s webdelivery.StreamSummary) { use.Show(s) })
-				use.Show(summary)
-				return of(c).All(ctx, f.query(use.now(), f.limited), summary)
+				return of(c).All(ctx, f.query(use.now(), f.limited))
 			}),
 		},
 		all,
