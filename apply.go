@@ -21,6 +21,14 @@ type ApplyOptions struct {
 	Wait bool
 	// Concurrency is how many removals run at once. 0 means 4; a negative value is invalid.
 	Concurrency int
+	// Progress is called after each call that changes the list, and at the end, one call at a time. nil: it is not called.
+	Progress func(ApplyProgress)
+}
+
+// ApplyProgress says how far an Apply has come.
+type ApplyProgress struct {
+	Added, Removed int // entries so far
+	Total          int // entries to add and to remove
 }
 
 // ApplyResult says what Apply changed, even if it failed halfway.
@@ -42,8 +50,7 @@ type ApplyResult struct {
 // otherwise the result is nil. To continue, plan and apply again; after an Apply with Wait, first wait for the tasks in
 // its result. [When a response is lost] says what Apply does then, and when to set Wait.
 //
-// The wait options work as for tasks; WaitTimeout limits all waits together. [OnProgress] is called after each call
-// that changes the list, one call at a time, with the percentage completed.
+// The wait options work as for tasks, and need Wait; WaitTimeout limits all waits together.
 //
 // [When a response is lost]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/tour.md#when-a-response-is-lost
 func (s *NetworkListsService) Apply(ctx context.Context, plan *Plan, options ApplyOptions, wait ...WaitOption) (*ApplyResult, error) {
@@ -54,6 +61,9 @@ func (s *NetworkListsService) Apply(ctx context.Context, plan *Plan, options App
 		return nil, invalid("Concurrency", "%d is below 0", options.Concurrency)
 	}
 	options.Concurrency = cmp.Or(options.Concurrency, bulkConcurrency)
+	if len(wait) > 0 && !options.Wait {
+		return nil, invalid("ApplyOptions.Wait", "is not set, so the wait options would have no effect")
+	}
 	w, err := newWaiter(wait)
 	if err != nil {
 		return nil, err
@@ -75,7 +85,7 @@ func (s *NetworkListsService) Apply(ctx context.Context, plan *Plan, options App
 	if err := s.guard(&checked, changes.Add, func(i int) string { return fmt.Sprintf("add[%d]", i) }); err != nil {
 		return nil, err
 	}
-	a := &apply{NetworkListsService: s, id: plan.ListID, changes: changes, options: options, wait: w, began: time.Now()}
+	a := &apply{NetworkListsService: s, id: plan.ListID, changes: changes, options: options, wait: w}
 	err = a.run(ctx, order.Steps)
 	switch {
 	case err == nil:
@@ -87,7 +97,7 @@ func (s *NetworkListsService) Apply(ctx context.Context, plan *Plan, options App
 	}
 }
 
-// apply is one call of Apply. Only the goroutine of that call uses it, so OnProgress runs there, too.
+// apply is one call of Apply. Only the goroutine of that call uses it, so Progress runs there, too.
 type apply struct {
 	*NetworkListsService
 
@@ -95,14 +105,12 @@ type apply struct {
 	changes *lists.Changes
 	options ApplyOptions
 	wait    *waiter
-	began   time.Time
 
 	removing  bool          // the last change was a removal
 	pending   []string      // tasks to wait for
 	waited    time.Duration // duration of all waits so far
 	unproven  []addition    // accepted, but the response proves nothing
 	uncertain bool          // a change may have been applied, and its response does not say so
-	calls     int
 	result    ApplyResult
 }
 
@@ -154,14 +162,13 @@ func (a *apply) turn(ctx context.Context, removing bool) error {
 	return a.prove(held)
 }
 
-// settle waits for the tasks of the changes so far, without reporting their progress, which is not that of the Apply.
-// WaitTimeout limits all waits together.
+// settle waits for the tasks of the changes so far. WaitTimeout limits all waits together.
 func (a *apply) settle(ctx context.Context) error {
 	if !a.options.Wait || len(a.pending) == 0 {
 		return nil
 	}
 	w, began := *a.wait, time.Now()
-	w.report, w.known, w.forwards = func(Progress) {}, true, true
+	w.known, w.forwards = true, true
 	if w.timeout > 0 {
 		w.timeout = max(1, w.timeout-a.waited)
 	}
@@ -202,7 +209,7 @@ func (a *apply) add(ctx context.Context, entries []lists.Entry) error {
 			return join(err, readErr)
 		}
 		missing := lists.SetOf(held).Lacking(entries)
-		a.done("adding", &a.result.Added, len(entries)-len(missing), nil)
+		a.done(&a.result.Added, len(entries)-len(missing), nil)
 		if len(missing) == 0 {
 			return nil
 		}
@@ -218,15 +225,15 @@ func (a *apply) add(ctx context.Context, entries []lists.Entry) error {
 func (a *apply) accepted(entries []lists.Entry, added *addedEntries) error {
 	switch {
 	case added.task != nil:
-		a.done("adding", &a.result.Added, len(entries), added.task)
+		a.done(&a.result.Added, len(entries), added.task)
 		if added.task.ErrorInfo != nil {
 			return a.tasks.failed(added.task)
 		}
 	case len(lists.SetOf(readEntries(added.entries)).Lacking(entries)) == 0:
-		a.done("adding", &a.result.Added, len(entries), nil)
+		a.done(&a.result.Added, len(entries), nil)
 	default:
 		a.unproven = append(a.unproven, addition{entries, added.response})
-		a.report("adding")
+		a.report()
 	}
 	return nil
 }
@@ -254,7 +261,7 @@ func (a *apply) remove(ctx context.Context, indexes []int) error {
 	}
 	return a.removeEach(ctx, a.id, ids, a.options.Concurrency, func(_ int, task *Task, err error) {
 		if err == nil {
-			a.done("removing", &a.result.Removed, 1, task)
+			a.done(&a.result.Removed, 1, task)
 		} else {
 			a.uncertain = a.uncertain || OutcomeOf(err) != OutcomeNotApplied
 		}
@@ -262,24 +269,18 @@ func (a *apply) remove(ctx context.Context, indexes []int) error {
 }
 
 // done adds the n changes of a call to a counter of the result, records the task, and reports the progress.
-func (a *apply) done(status string, counter *int, n int, task *Task) {
+func (a *apply) done(counter *int, n int, task *Task) {
 	*counter += n
 	if task != nil && task.ID != "" {
 		a.result.Tasks, a.pending = append(a.result.Tasks, task.ID), append(a.pending, task.ID)
 	}
-	a.report(status)
+	a.report()
 }
 
-func (a *apply) report(status string) {
-	a.calls++
-	percent := 100
-	if total := len(a.changes.Add) + len(a.changes.Remove); total > 0 {
-		percent = 100 * (a.result.Added + a.result.Removed) / total
+func (a *apply) report() {
+	if a.options.Progress != nil {
+		a.options.Progress(ApplyProgress{a.result.Added, a.result.Removed, len(a.changes.Add) + len(a.changes.Remove)})
 	}
-	a.wait.report(Progress{
-		Kind: "networklist", ID: a.id, Status: status, Percent: percent, Complete: status == "done", Polls: a.calls,
-		Elapsed: time.Since(a.began),
-	})
 }
 
 // verify reads the list and compares it with the expected one. The error names the possible causes.
@@ -294,7 +295,7 @@ func (a *apply) verify(ctx context.Context) error {
 	}
 	missing, unexpected, others := a.changes.Check(held)
 	if missing+unexpected == 0 {
-		a.report("done")
+		a.report()
 		return nil
 	}
 	cause := "another client changed the list meanwhile, or a late request of an earlier Apply did"

@@ -17,7 +17,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// Apply runs 4 removals at a time, or Concurrency at a time. With Wait it waits for tasks. Progress grows up to 100.
+// Apply runs 4 removals at a time, or Concurrency at a time. Progress is called after each change, and at the end.
 func TestApply(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -32,18 +32,16 @@ func TestApply(t *testing.T) {
 			plan, err := f.client.NetworkLists.Plan(f.Context(), listID, addresses(60)[40:], anything)
 			require.NoError(f, err)
 			f.fail(testserver.Fault{Delay: 100 * time.Millisecond})
-			var steps []string
+			var steps []webdelivery.ApplyProgress
 			began := time.Now()
-			result, err := f.client.NetworkLists.Apply(f.Context(), plan, tt.options, webdelivery.OnProgress(func(p webdelivery.Progress) {
-				assert.Equal(f, listID, p.ID)
-				steps = append(steps, fmt.Sprint(p.Kind, " ", p.Status, " ", p.Percent, " ", p.Complete))
-			}))
+			tt.options.Progress = func(p webdelivery.ApplyProgress) { steps = append(steps, p) }
+			result, err := f.client.NetworkLists.Apply(f.Context(), plan, tt.options)
 			require.NoError(f, err)
 			assert.Equal(f, tt.took, time.Since(began))
 			require.Len(f, steps, 1+40+1)
-			assert.Equal(f, "networklist adding 20 false", steps[0])
-			assert.Equal(f, "networklist removing 22 false", steps[1])
-			assert.Equal(f, []string{"networklist removing 100 false", "networklist done 100 true"}, steps[40:])
+			assert.Equal(f, webdelivery.ApplyProgress{Added: 10, Total: 50}, steps[0])
+			assert.Equal(f, webdelivery.ApplyProgress{Added: 10, Removed: 1, Total: 50}, steps[1])
+			assert.Equal(f, webdelivery.ApplyProgress{Added: 10, Removed: 40, Total: 50}, steps[41])
 			assert.Equal(f, 10, result.Added)
 			assert.Equal(f, 40, result.Removed)
 			assert.Len(f, result.Tasks, 41)
@@ -315,7 +313,7 @@ func TestApplyEndsWithTheFirstFailure(t *testing.T) {
 		require.NoError(f, err)
 		f.fail(testserver.Fault{Path: "/tasks/task-1", Skip: 3, Status: 200, Body: `{"id":"task-1","error_info":{"message":"no route"}}`})
 		began := time.Now()
-		_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true, Concurrency: 1}, webdelivery.PollEvery(time.Second))
+		_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true, Concurrency: 1}, webdelivery.WaitInterval(time.Second))
 		var failed *webdelivery.TaskError
 		require.ErrorAs(f, err, &failed)
 		assert.Equal(f, "task-1", failed.Task.ID)
@@ -340,5 +338,36 @@ func TestAnAdditionThatCannotBeSettled(t *testing.T) {
 		assert.Zero(f, result.Added)
 		assert.Equal(f, 1, f.srv.Count(http.MethodPost, ""))
 		assert.Equal(f, []string{"192.0.2.1"}, f.srv.Entries(listID))
+	})
+}
+
+// Apply refuses wrong options before it reads the list.
+func TestWrongOptionsOfApply(t *testing.T) {
+	t.Parallel()
+	withList(t, setup{}, addresses(3), func(f *fixture) {
+		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, addresses(4), anything)
+		require.NoError(f, err)
+		before := len(f.srv.Requests())
+		for field, apply := range map[string]func() (*webdelivery.ApplyResult, error){
+			"plan": func() (*webdelivery.ApplyResult, error) {
+				return f.client.NetworkLists.Apply(f.Context(), nil, webdelivery.ApplyOptions{})
+			},
+			"Concurrency": func() (*webdelivery.ApplyResult, error) {
+				return f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Concurrency: -1})
+			},
+			"ApplyOptions.Wait": func() (*webdelivery.ApplyResult, error) {
+				return f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{}, webdelivery.WaitTimeout(time.Hour))
+			},
+			"WaitTimeout": func() (*webdelivery.ApplyResult, error) {
+				return f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true}, webdelivery.WaitTimeout(0))
+			},
+		} {
+			result, err := apply()
+			var invalid *webdelivery.ValidationError
+			require.ErrorAs(f, err, &invalid, field)
+			assert.Equal(f, field, invalid.Field)
+			assert.Nil(f, result)
+		}
+		assert.Len(f, f.srv.Requests(), before)
 	})
 }

@@ -26,12 +26,16 @@ func TestApplyAwaitsWhatCovers(t *testing.T) {
 			require.NoError(f, err)
 			began := time.Now()
 			var removed []time.Duration
-			_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: wait}, webdelivery.PollEvery(time.Second),
-				webdelivery.OnProgress(func(p webdelivery.Progress) {
-					if p.Status == "removing" {
-						removed = append(removed, time.Since(began))
-					}
-				}))
+			options := webdelivery.ApplyOptions{Wait: wait, Progress: func(p webdelivery.ApplyProgress) {
+				if p.Removed > len(removed) {
+					removed = append(removed, time.Since(began))
+				}
+			}}
+			var everySecond []webdelivery.WaitOption
+			if wait {
+				everySecond = []webdelivery.WaitOption{webdelivery.WaitInterval(time.Second)}
+			}
+			_, err = f.client.NetworkLists.Apply(f.Context(), plan, options, everySecond...)
 			require.NoError(f, err)
 			assert.Equal(f, []time.Duration{took, took}, removed)
 			assert.Equal(f, 2*took, time.Since(began))
@@ -68,12 +72,12 @@ func TestApplyAwaitsRoom(t *testing.T) {
 		assert.Zero(f, plan.UncoveredDuringApply)
 		began := time.Now()
 		var added time.Duration
-		_, err = watch(f).NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true}, webdelivery.PollEvery(time.Second),
-			webdelivery.OnProgress(func(p webdelivery.Progress) {
-				if p.Status == "adding" {
-					added = time.Since(began)
-				}
-			}))
+		options := webdelivery.ApplyOptions{Wait: true, Progress: func(p webdelivery.ApplyProgress) {
+			if p.Added == 1 && added == 0 {
+				added = time.Since(began)
+			}
+		}}
+		_, err = watch(f).NetworkLists.Apply(f.Context(), plan, options, webdelivery.WaitInterval(time.Second))
 		require.NoError(f, err)
 		assert.Equal(f, time.Minute, added)
 		assert.Equal(f, 2*time.Minute, time.Since(began))
@@ -153,12 +157,11 @@ func TestAStalePlanSaysWhoChangedTheList(t *testing.T) {
 				if tt.lost {
 					f.fail(testserver.Fault{Method: http.MethodPost, Count: 1, Cut: testserver.CutAfterExecute})
 				}
-				_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{},
-					webdelivery.OnProgress(func(p webdelivery.Progress) {
-						if p.Status == "removing" {
-							f.srv.ChangeEntries(listID, tt.add, tt.remove)
-						}
-					}))
+				_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Progress: func(p webdelivery.ApplyProgress) {
+					if p.Removed == 1 {
+						f.srv.ChangeEntries(listID, tt.add, tt.remove)
+					}
+				}})
 				require.ErrorIs(f, err, webdelivery.ErrPlanStale)
 				require.ErrorContains(f, err, tt.says)
 				require.ErrorContains(f, err, "or a late request of an earlier Apply did")

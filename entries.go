@@ -315,8 +315,8 @@ func (s *NetworkListsService) deleteEntry(ctx context.Context, id, entryID strin
 
 // ClearEntries removes all entries and keeps the list. It sends up to three requests: to read the list, which has the
 // address for the deletion (open point 24), to clear it, and to see how many entries are left, including those that
-// others added meanwhile. If some are left, it returns an [*EntriesLeftError] together with the task; call it again. If
-// it cannot read what is left, the outcome is [OutcomeUnknown].
+// others added meanwhile. If some are left, or if it cannot read that, it returns an error together with the task, with
+// the outcome [OutcomeUnknown]: call it again.
 //
 // If the response has a task that is not complete, the entries may go only when it completes, so ClearEntries does not
 // look: wait with [TasksService.Wait], and read Total of [NetworkListsService.Entries] with a Count of 1. If the
@@ -338,7 +338,8 @@ func (s *NetworkListsService) ClearEntries(ctx context.Context, id string) (*Tas
 		return task, &changeError{fmt.Errorf("entries left after the batch deletion: %w", err), OutcomeUnknown}
 	}
 	if left := leftIn(rest); left > 0 {
-		return task, &EntriesLeftError{ListID: s.conn.secrets.Text(id), Left: left}
+		return task, &changeError{fmt.Errorf("webdelivery: network list %s still has %s after the batch deletion; call ClearEntries again",
+			redact.Line(s.conn.secrets.Text(id)), counted(left, "entry", "entries")), OutcomeUnknown}
 	}
 	return task, nil
 }
@@ -375,19 +376,3 @@ func (s *NetworkListsService) batchDeletion(ctx context.Context, id string) (pat
 	}
 	return path, query, nil
 }
-
-// EntriesLeftError means that a network list still has entries after [NetworkListsService.ClearEntries]. The service
-// accepted the deletion, and some entries may be gone, so the outcome is [OutcomeUnknown]. Call ClearEntries again as
-// long as Left gets smaller. (Open point 24.)
-type EntriesLeftError struct {
-	ListID string // UUID of the list
-	Left   int64  // entries after the deletion, at least 1; 1 if the response has no total
-}
-
-// Error returns the list and the number of entries.
-func (e *EntriesLeftError) Error() string {
-	return fmt.Sprintf("webdelivery: network list %s still has %s after the batch deletion; repeat it",
-		redact.Line(e.ListID), counted(e.Left, "entry", "entries"))
-}
-
-func (e *EntriesLeftError) outcomeOfWrite() Outcome { return OutcomeUnknown }

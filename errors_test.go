@@ -138,10 +138,6 @@ func TestErrorsOfManyParts(t *testing.T) {
 			&webdelivery.PartialError{Accepted: []string{"DE"}, NotAccepted: []string{"AT", "CH", "FR"}, Unknown: []string{"IT", "ES"}, Err: cause},
 			"webdelivery: 1 entry accepted, 3 not, 2 unknown: no route",
 		},
-		{
-			&webdelivery.EntriesLeftError{ListID: "l", Left: 3},
-			"webdelivery: network list l still has 3 entries after the batch deletion; repeat it",
-		},
 	} {
 		assert.EqualError(t, tt.err, tt.message)
 	}

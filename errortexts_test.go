@@ -33,7 +33,7 @@ func TestAnErrorSaysOnceWhoseItIs(t *testing.T) {
 		&webdelivery.TaskError{Task: &webdelivery.Task{ID: "t", ErrorInfo: &webdelivery.ErrorInfo{Message: "m"}}}, &webdelivery.TaskError{},
 		&webdelivery.TransactionError{Transaction: &webdelivery.Transaction{Status: "FAILED"}}, &webdelivery.TransactionError{},
 		&webdelivery.IncompleteError{Path: "/tasks", Reason: "a circle"}, &webdelivery.IncompleteError{Got: 1, Total: 2},
-		&webdelivery.ScanError{Column: "c", Err: errors.New("no")}, &webdelivery.EntriesLeftError{Left: 1},
+		&webdelivery.ScanError{Column: "c", Err: errors.New("no")},
 		&webdelivery.PartialError{Err: webdelivery.ErrBadReply}, queueError(webdelivery.ErrBadReply), &webdelivery.UndecidedError{}, &webdelivery.UndecidedError{RefusedAlone: 1},
 		&webdelivery.PartialError{}, &webdelivery.QueueError{}, &webdelivery.ScanError{}, &webdelivery.Error{},
 	}

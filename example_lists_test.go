@@ -215,18 +215,12 @@ func ExampleNetworkListsService_GetByName() {
 	// true
 }
 
-// A service may remove only some of the entries with one call. Then the error says how many are left.
 func ExampleNetworkListsService_ClearEntries() {
 	client, stop := exampleLists()
 	defer stop()
 	ctx, id := context.Background(), "2f0c51b2-0000-4000-8000-000000000001"
 
 	task, err := client.NetworkLists.ClearEntries(ctx, id)
-	var left *webdelivery.EntriesLeftError
-	for before := int64(50_001); errors.As(err, &left) && left.Left < before; before = left.Left {
-		fmt.Println(left.Left, "entries are left")
-		task, err = client.NetworkLists.ClearEntries(ctx, id)
-	}
 	if err != nil {
 		fmt.Println(err)
 		return

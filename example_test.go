@@ -158,7 +158,7 @@ func ExamplePurgeService_Wait() {
 
 	transaction, err := client.Purge.Wait(ctx, receipt.TransactionID,
 		webdelivery.WaitTimeout(10*time.Minute),
-		webdelivery.OnProgress(func(p webdelivery.Progress) {
+		webdelivery.WaitProgress(func(p webdelivery.Progress) {
 			fmt.Printf("%s, %d %% of the caches\n", p.Status, p.Percent)
 		}))
 	var failed *webdelivery.TransactionError
@@ -215,7 +215,7 @@ func ExampleTasksService_Wait() {
 	defer stop()
 	ctx := context.Background()
 
-	_, err := client.Tasks.Wait(ctx, "task-2", webdelivery.PollEvery(2*time.Second))
+	_, err := client.Tasks.Wait(ctx, "task-2", webdelivery.WaitInterval(2*time.Second))
 	var failed *webdelivery.TaskError
 	if errors.As(err, &failed) {
 		fmt.Println("the task failed:", failed.Task.ErrorInfo.Message)

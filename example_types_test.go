@@ -148,14 +148,15 @@ func ExampleNetworkListsService_Apply() {
 		fmt.Println(err)
 		return
 	}
-	_, err = client.NetworkLists.Apply(ctx, plan, webdelivery.ApplyOptions{},
-		webdelivery.OnProgress(func(p webdelivery.Progress) { fmt.Printf("%s, %d %%\n", p.Status, p.Percent) }))
+	_, err = client.NetworkLists.Apply(ctx, plan, webdelivery.ApplyOptions{Progress: func(p webdelivery.ApplyProgress) {
+		fmt.Println(p.Added+p.Removed, "of", p.Total)
+	}})
 	fmt.Println("applied:", err == nil)
 	// Output:
-	// adding, 33 %
-	// removing, 66 %
-	// removing, 100 %
-	// done, 100 %
+	// 1 of 3
+	// 2 of 3
+	// 3 of 3
+	// 3 of 3
 	// applied: true
 }
 

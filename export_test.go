@@ -868,7 +868,7 @@ func TestOptionsOfAnExport(t *testing.T) {
 		export := e.client.Stats.NewExport(e.query, webdelivery.Cursor{}, webdelivery.ExportOptions{})
 		for _, follow := range []iter.Seq[iter.Seq2[webdelivery.Row, error]]{
 			export.Follow(e.Context(), 0), export.Follow(e.Context(), time.Second, webdelivery.WaitTimeout(time.Hour)),
-			export.Follow(e.Context(), time.Second, webdelivery.PollEvery(time.Hour)), export.Follow(e.Context(), time.Second, webdelivery.WaitMaxOutage(-1)),
+			export.Follow(e.Context(), time.Second, webdelivery.WaitInterval(time.Hour)), export.Follow(e.Context(), time.Second, webdelivery.WaitMaxOutage(-1)),
 		} {
 			rounds := 0
 			for events := range follow {

@@ -173,7 +173,7 @@ func FuzzTask(f *testing.F) {
 
 		oneLook, stop := context.WithCancel(t.Context())
 		defer stop()
-		_, err = client.Tasks.Wait(oneLook, "t1", webdelivery.OnProgress(func(p webdelivery.Progress) {
+		_, err = client.Tasks.Wait(oneLook, "t1", webdelivery.WaitProgress(func(p webdelivery.Progress) {
 			if !p.Complete {
 				stop()
 			}

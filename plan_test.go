@@ -245,12 +245,11 @@ func TestPlansThatAreStale(t *testing.T) {
 
 		plan, err = f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.2", "192.0.2.3"}, anything)
 		require.NoError(f, err)
-		between := webdelivery.OnProgress(func(p webdelivery.Progress) {
-			if p.Status == "adding" {
+		_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Progress: func(p webdelivery.ApplyProgress) {
+			if p.Added == 1 && p.Removed == 0 {
 				f.srv.ChangeEntries(listID, []string{"203.0.113.9"}, []string{"192.0.2.2"})
 			}
-		})
-		_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{}, between)
+		}})
 		require.ErrorIs(f, err, webdelivery.ErrPlanStale)
 		require.ErrorContains(f, err, "1 entries are missing and 1 are unexpected")
 	})

@@ -28,7 +28,7 @@ func TestSubmitAndWait(t *testing.T) {
 	}{
 		"well":            {outcome: webdelivery.OutcomeApplied, submitted: true, polls: 61, request: purgeOf(anObject)},
 		"no URIs":         {is: webdelivery.ErrInvalid, outcome: webdelivery.OutcomeNotApplied},
-		"a wrong option":  {option: webdelivery.PollEvery(0), request: purgeOf(anObject), is: webdelivery.ErrInvalid, outcome: webdelivery.OutcomeNotApplied},
+		"a wrong option":  {option: webdelivery.WaitInterval(0), request: purgeOf(anObject), is: webdelivery.ErrInvalid, outcome: webdelivery.OutcomeNotApplied},
 		"rejected":        {fault: testserver.Fault{Path: "/cache/purge", Status: 400}, request: purgeOf(anObject), is: webdelivery.ErrBadRequest, outcome: webdelivery.OutcomeNotApplied},
 		"lost":            {fault: testserver.Fault{Path: "/cache/purge", Cut: testserver.CutAfterRead}, request: purgeOf(anObject), outcome: webdelivery.OutcomeUnknown},
 		"the wait ends":   {option: webdelivery.WaitTimeout(10500 * time.Millisecond), request: purgeOf(anObject), is: context.DeadlineExceeded, submitted: true, polls: 11},
@@ -41,7 +41,7 @@ func TestSubmitAndWait(t *testing.T) {
 				if tt.fault.Path != "" {
 					f.fail(tt.fault)
 				}
-				options := []webdelivery.WaitOption{webdelivery.PollEvery(time.Second)}
+				options := []webdelivery.WaitOption{webdelivery.WaitInterval(time.Second)}
 				if tt.option != nil {
 					options = append(options, tt.option)
 				}

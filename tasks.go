@@ -139,12 +139,12 @@ func (s *TasksService) listCall(options TaskListOptions) call {
 }
 
 // Wait polls a task until it has ended, and returns it. The first poll comes at once, the others at growing intervals
-// (see [PollEvery]). If the task ended with an error condition, Wait returns a [*TaskError] that holds the task. After
+// (see [WaitInterval]). If the task ended with an error condition, Wait returns a [*TaskError] that holds the task. After
 // any other error, the task itself goes on, and its outcome is [OutcomeUnknown].
 //
 // A transient failure does not end Wait: no connection, no response in time, 408, 429 or 5xx. Nor does a response that
 // is not a task ([ErrBadReply]), such as a maintenance page. Wait polls again after the usual interval, or the longer
-// one that Retry-After asks for, but at the latest when [WaitMaxOutage] is over, and [OnProgress] gets the error. Without
+// one that Retry-After asks for, but at the latest when [WaitMaxOutage] is over, and [WaitProgress] gets the error. Without
 // a deadline and without [WaitTimeout], Wait polls for as long as the task runs and can be read.
 //
 // These errors end Wait:

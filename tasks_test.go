@@ -305,7 +305,7 @@ func TestWaitAllReadsAnIDOnce(t *testing.T) {
 	inFakeTime(t, setup{}, func(f *fixture) {
 		f.srv.AddTask(testserver.TaskSpec{ID: "a", Duration: 2 * time.Second})
 		f.srv.AddTask(testserver.TaskSpec{ID: "A", Duration: 4 * time.Second})
-		tasks, err := f.client.Tasks.WaitAll(f.Context(), []string{"a", "A", "a"}, webdelivery.PollEvery(time.Second))
+		tasks, err := f.client.Tasks.WaitAll(f.Context(), []string{"a", "A", "a"}, webdelivery.WaitInterval(time.Second))
 		require.NoError(f, err)
 		assert.Equal(f, []string{"a", "A", "a"}, idsOfTasks(tasks))
 		assert.Len(f, f.srv.Requests(), 6, "5 polls, at once and until 4 s, and the other task that has ended")
@@ -322,7 +322,7 @@ func TestWaitAllJoinsWhatFailed(t *testing.T) {
 		f.srv.AddTask(testserver.TaskSpec{ID: "slow", Duration: time.Minute})
 		f.srv.AddTask(testserver.TaskSpec{ID: "mine", Duration: time.Minute})
 		f.fail(testserver.Fault{Path: "/tasks/mine", Skip: 1, Status: 403})
-		tasks, err := f.client.Tasks.WaitAll(f.Context(), []string{"fails", "gone", "slow", "mine", "fails-too"}, webdelivery.PollEvery(time.Second))
+		tasks, err := f.client.Tasks.WaitAll(f.Context(), []string{"fails", "gone", "slow", "mine", "fails-too"}, webdelivery.WaitInterval(time.Second))
 		assert.Equal(f, []string{"fails", "", "slow", "mine", "fails-too"}, idsOfTasks(tasks))
 		assert.True(f, tasks[2].Complete)
 		assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
@@ -386,7 +386,7 @@ func TestWaitAllThatEndsEarly(t *testing.T) {
 					time.AfterFunc(patience, cancel)
 				}
 				began := time.Now()
-				tasks, err := f.client.Tasks.WaitAll(ctx, ids, append(tt.options, webdelivery.PollEvery(time.Second))...)
+				tasks, err := f.client.Tasks.WaitAll(ctx, ids, append(tt.options, webdelivery.WaitInterval(time.Second))...)
 				assert.Equal(f, tt.took, time.Since(began))
 				require.ErrorIs(f, err, tt.is)
 				assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
@@ -400,22 +400,22 @@ func TestWaitAllThatEndsEarly(t *testing.T) {
 	}
 }
 
-// OnProgress gets each task that was polled, in the goroutine that waits.
+// WaitProgress gets each task that was polled, in the goroutine that waits.
 func TestWaitAllReportsEachTask(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
 		ids := f.addTasks(3)
 		f.fail(testserver.Fault{Path: "/tasks/t001", Skip: 0, Count: 4, Status: 500})
 		var seen []string
-		_, err := f.client.Tasks.WaitAll(f.Context(), ids, webdelivery.PollEvery(5*time.Second), webdelivery.OnProgress(func(p webdelivery.Progress) {
+		_, err := f.client.Tasks.WaitAll(f.Context(), ids, webdelivery.WaitInterval(5*time.Second), webdelivery.WaitProgress(func(p webdelivery.Progress) {
 			assert.Equal(f, "task", p.Kind)
 			assert.Equal(f, p.Err != nil, errors.Is(p.Err, webdelivery.ErrServer))
-			seen = append(seen, fmt.Sprintf("%d %s %s %t %t", p.Polls, p.ID, p.Status, p.Complete, p.Err != nil))
+			seen = append(seen, fmt.Sprintf("%s %s %t %t", p.ID, p.Status, p.Complete, p.Err != nil))
 		}))
 		require.NoError(f, err)
 		assert.Equal(f, []string{
-			"1 t002 IN_PROGRESS false false", "2 t001  false true",
-			"3 t000 COMPLETE true false", "4 t002 COMPLETE true false", "5 t001 COMPLETE true false",
+			"t002 IN_PROGRESS false false", "t001  false true",
+			"t000 COMPLETE true false", "t002 COMPLETE true false", "t001 COMPLETE true false",
 		}, seen)
 	})
 }
@@ -455,7 +455,7 @@ func TestWaitAllWithATaskThatCannotBeRead(t *testing.T) {
 	inFakeTime(t, setup{}, func(f *fixture) {
 		ids := f.addTasks(500)
 		f.fail(testserver.Fault{Status: 503})
-		_, err := f.client.Tasks.WaitAll(f.Context(), ids, webdelivery.PollEvery(time.Minute), webdelivery.WaitTimeout(10*time.Minute))
+		_, err := f.client.Tasks.WaitAll(f.Context(), ids, webdelivery.WaitInterval(time.Minute), webdelivery.WaitTimeout(10*time.Minute))
 		require.ErrorIs(f, err, webdelivery.ErrServer)
 		assert.LessOrEqual(f, len(f.srv.Requests()), 11*4, "11 polls of 4 attempts each")
 	})

@@ -127,7 +127,7 @@ func transactionCall(id int64) call {
 	return cl
 }
 
-// Wait polls a purge until it has ended. The first poll comes at once, the others at growing intervals ([PollEvery]).
+// Wait polls a purge until it has ended. The first poll comes at once, the others at growing intervals ([WaitInterval]).
 // If the purge ended badly, Wait returns a [*TransactionError], which holds the transaction.
 //
 // A transient failure of a poll does not end Wait; [TasksService.Wait] lists the errors that do. Without a deadline

@@ -15,28 +15,26 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/transport"
 )
 
-// Progress describes the last poll of a wait, for the function of [OnProgress].
+// Progress describes the last poll of a wait, for the function of [WaitProgress].
 type Progress struct {
-	Kind     string        // what the wait waits for: "task", "transaction" or, for an Apply, "networklist"
-	ID       string        // id of the task, transaction or list
-	Status   string        // status in the response; for an Apply "adding", "removing" or "done"
-	Percent  int           // progress of a task, percent_received_responses of a transaction, completed share of an Apply
-	Complete bool          // it has ended; false if an error ends its polls
-	Polls    int           // polls so far, including this one, of all tasks of a WaitAll; for an Apply calls of OnProgress
-	Elapsed  time.Duration // time since the wait started
-	Err      error         // error of this poll, or nil; after an error, Status and Percent come from the last successful poll
+	Kind     string // what was polled: "task" or "transaction"
+	ID       string // its id
+	Status   string // status in the response
+	Percent  int    // progress of a task, or percent_received_responses of a transaction
+	Complete bool   // it has ended; false if an error ends its polls
+	Err      error  // error of this poll, or nil; after an error, Status and Percent come from the last successful poll
 }
 
 // WaitOption changes how a Wait works. If an option is invalid, the Wait returns a [*ValidationError] and sends
 // nothing.
 type WaitOption func(*waiter) error
 
-// PollEvery polls at a fixed interval, above 0. Default: the interval starts at 500 ms and grows by 1.5 with each
+// WaitInterval polls at a fixed interval, above 0. Default: the interval starts at 500 ms and grows by 1.5 with each
 // poll, up to 5 s, with 20 % jitter.
-func PollEvery(interval time.Duration) WaitOption {
+func WaitInterval(interval time.Duration) WaitOption {
 	return func(w *waiter) error {
 		if interval <= 0 {
-			return invalid("PollEvery", "%v is not above 0", interval)
+			return invalid("WaitInterval", "%v is not above 0", interval)
 		}
 		w.every = interval
 		return nil
@@ -68,13 +66,13 @@ func WaitMaxOutage(d time.Duration) WaitOption {
 	}
 }
 
-// OnProgress calls f after each poll, including a failed one (see Progress.Err), but not after a poll cut off by the
+// WaitProgress calls f after each poll, including a failed one (see Progress.Err), but not after a poll cut off by the
 // end of the context. f runs in the goroutine that waits, and the next poll comes after f has returned. WaitAll calls f
-// with the task that it has polled. An Apply calls f after each change instead, one call at a time.
-func OnProgress(f func(Progress)) WaitOption {
+// with the task that it has polled.
+func WaitProgress(f func(Progress)) WaitOption {
 	return func(w *waiter) error {
 		if f == nil {
-			return invalid("OnProgress", "is nil")
+			return invalid("WaitProgress", "is nil")
 		}
 		w.report = f
 		return nil
@@ -112,7 +110,7 @@ type polling struct {
 	*waiter
 
 	items, pending []*item   // pending: in the order of the next polls
-	began, good    time.Time // the start, and the last poll that could read something
+	good           time.Time // when the last poll could read something
 	polls          int
 	failures       int   // rounds of polls that failed in a row
 	last           error // why the last of them failed
@@ -130,8 +128,7 @@ func (w *waiter) wait(ctx context.Context, items ...*item) error {
 		ctx, cancel = context.WithTimeout(ctx, w.timeout)
 		defer cancel()
 	}
-	now := time.Now()
-	p := &polling{waiter: w, items: items, pending: slices.Clone(items), began: now, good: now}
+	p := &polling{waiter: w, items: items, pending: slices.Clone(items), good: time.Now()}
 	if !w.forwards {
 		slices.Reverse(p.pending)
 	}
@@ -221,7 +218,7 @@ func (p *polling) round(ctx context.Context, n int) (failure error, fatal bool) 
 		}
 		if !cut {
 			shown := it.Progress
-			shown.Polls, shown.Elapsed, shown.Err = p.polls, time.Since(p.began), err
+			shown.Err = err
 			p.report(shown)
 		}
 	}

@@ -112,12 +112,12 @@ func TestWaitReportsEveryLook(t *testing.T) {
 	t.Parallel()
 	forTaskAndTransaction(t, 2*time.Second, func(f *fixture, w waitable) {
 		var seen []webdelivery.Progress
-		report := webdelivery.OnProgress(func(p webdelivery.Progress) { seen = append(seen, p) })
-		require.NoError(f, w.wait(f.Context(), webdelivery.PollEvery(time.Second), report))
+		report := webdelivery.WaitProgress(func(p webdelivery.Progress) { seen = append(seen, p) })
+		require.NoError(f, w.wait(f.Context(), webdelivery.WaitInterval(time.Second), report))
 		assert.Equal(f, []webdelivery.Progress{
-			{Kind: w.kind, ID: w.id, Status: w.pending, Percent: 0, Polls: 1},
-			{Kind: w.kind, ID: w.id, Status: w.pending, Percent: 50, Polls: 2, Elapsed: time.Second},
-			{Kind: w.kind, ID: w.id, Status: w.done, Percent: 100, Polls: 3, Elapsed: 2 * time.Second, Complete: true},
+			{Kind: w.kind, ID: w.id, Status: w.pending, Percent: 0},
+			{Kind: w.kind, ID: w.id, Status: w.pending, Percent: 50},
+			{Kind: w.kind, ID: w.id, Status: w.done, Percent: 100, Complete: true},
 		}, seen)
 	})
 }
@@ -155,7 +155,7 @@ func TestWaitThatEndsEarlyNamesWhatIsPending(t *testing.T) {
 					}
 					ctx, cancel := tt.bound(f.Context())
 					defer cancel()
-					err := w.wait(ctx, append(tt.options, webdelivery.PollEvery(time.Second))...)
+					err := w.wait(ctx, append(tt.options, webdelivery.WaitInterval(time.Second))...)
 					assert.Equal(f, patience, time.Since(w.began))
 					assert.ErrorIs(f, err, tt.want)
 					assert.ErrorContains(f, err, w.kind)
@@ -172,9 +172,9 @@ func TestWaitThatEndsEarlyNamesWhatIsPending(t *testing.T) {
 func TestWaitRefusesNonsense(t *testing.T) {
 	t.Parallel()
 	for name, option := range map[string]webdelivery.WaitOption{
-		"PollEvery 0": webdelivery.PollEvery(0), "PollEvery -1": webdelivery.PollEvery(-1),
+		"WaitInterval 0": webdelivery.WaitInterval(0), "WaitInterval -1": webdelivery.WaitInterval(-1),
 		"WaitTimeout 0": webdelivery.WaitTimeout(0), "WaitTimeout -1": webdelivery.WaitTimeout(-1),
-		"OnProgress nil": webdelivery.OnProgress(nil), "nil": nil,
+		"WaitProgress nil": webdelivery.WaitProgress(nil), "nil": nil,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -197,7 +197,7 @@ func TestWaitEndsWithARefusal(t *testing.T) {
 	t.Parallel()
 	forTaskAndTransaction(t, time.Hour, func(f *fixture, w waitable) {
 		f.fail(testserver.Fault{Path: w.path, Skip: 2, Status: http.StatusNotFound})
-		err := w.wait(f.Context(), webdelivery.PollEvery(time.Second))
+		err := w.wait(f.Context(), webdelivery.WaitInterval(time.Second))
 		assert.ErrorIs(f, err, webdelivery.ErrNotFound)
 		assert.ErrorContains(f, err, w.kind+" "+w.id)
 		assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err), "a poll that fails does not undo what the task does")
@@ -222,8 +222,8 @@ func TestTaskThatEndedBadlyIsATaskError(t *testing.T) {
 					},
 				})
 				var last webdelivery.Progress
-				task, err := f.client.Tasks.Wait(f.Context(), id, webdelivery.PollEvery(time.Second),
-					webdelivery.OnProgress(func(p webdelivery.Progress) { last = p }))
+				task, err := f.client.Tasks.Wait(f.Context(), id, webdelivery.WaitInterval(time.Second),
+					webdelivery.WaitProgress(func(p webdelivery.Progress) { last = p }))
 				assert.Nil(f, task)
 				var failed *webdelivery.TaskError
 				require.ErrorAs(f, err, &failed)
@@ -238,7 +238,6 @@ func TestTaskThatEndedBadlyIsATaskError(t *testing.T) {
 					assert.ErrorContains(f, err, text)
 				}
 				assert.True(f, last.Complete)
-				assert.Equal(f, 2, last.Polls)
 				assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
 				assert.NotErrorIs(f, err, webdelivery.ErrServer)
 			})
@@ -409,7 +408,7 @@ func TestAnOutageInTheMiddleOfAWait(t *testing.T) {
 		during := func(f *fixture) (report webdelivery.WaitOption, check func()) {
 			time.AfterFunc(20*time.Second, func() { time.AfterFunc(9*time.Minute, f.srv.Fail(fault)) })
 			failed, began := 0, time.Now()
-			report = webdelivery.OnProgress(func(p webdelivery.Progress) {
+			report = webdelivery.WaitProgress(func(p webdelivery.Progress) {
 				if p.Err != nil {
 					failed++
 				}

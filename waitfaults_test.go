@@ -91,5 +91,5 @@ func (f *fixture) disturbWait(row faultRow, v variant, op operationOf, is promis
 // onePoll is a context that ends with the first poll.
 func onePoll(ctx context.Context) (context.Context, webdelivery.WaitOption) {
 	ctx, cancel := context.WithCancel(ctx)
-	return ctx, webdelivery.OnProgress(func(webdelivery.Progress) { cancel() })
+	return ctx, webdelivery.WaitProgress(func(webdelivery.Progress) { cancel() })
 }

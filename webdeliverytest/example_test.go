@@ -36,8 +36,8 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	_, err = client.Purge.Wait(ctx, receipt.TransactionID, webdelivery.PollEvery(time.Millisecond),
-		webdelivery.OnProgress(func(p webdelivery.Progress) {
+	_, err = client.Purge.Wait(ctx, receipt.TransactionID, webdelivery.WaitInterval(time.Millisecond),
+		webdelivery.WaitProgress(func(p webdelivery.Progress) {
 			fmt.Printf("%s, %d %% of the caches\n", p.Status, p.Percent)
 			srv.Clock.Advance(time.Second)
 		}))

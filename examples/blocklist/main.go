@@ -186,8 +186,9 @@ func find(ctx context.Context, lists *webdelivery.NetworkListsService, name stri
 }
 
 func (j *job) carryOut(ctx context.Context, lists *webdelivery.NetworkListsService, plan *webdelivery.Plan) error {
-	progress := webdelivery.OnProgress(func(p webdelivery.Progress) { j.s.ShowPoll(p.Status+" "+program.Bar(p.Percent), p) })
-	result, err := lists.Apply(ctx, plan, webdelivery.ApplyOptions{Wait: j.wait}, progress)
+	result, err := lists.Apply(ctx, plan, webdelivery.ApplyOptions{Wait: j.wait, Progress: func(p webdelivery.ApplyProgress) {
+		j.s.Show(program.Bar(100 * (p.Added + p.Removed) / max(1, p.Total)))
+	}})
 	j.s.Show("")
 	if result == nil {
 		code := program.Failed

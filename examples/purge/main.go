@@ -214,7 +214,7 @@ func (j *job) waitForAll(ctx context.Context, client *webdelivery.Client) (good 
 	}
 	for i, t := range j.Transactions {
 		failing := 0 // polls in a row
-		_, err := client.Purge.Wait(ctx, t.ID, webdelivery.OnProgress(func(p webdelivery.Progress) {
+		_, err := client.Purge.Wait(ctx, t.ID, webdelivery.WaitProgress(func(p webdelivery.Progress) {
 			t.Status = cmp.Or(p.Status, t.Status) // a first poll that fails has none
 			j.s.ShowPoll(program.Bar((100*i+p.Percent)/len(j.Transactions))+" of the caches", p)
 			if failing++; p.Err == nil {

@@ -136,7 +136,7 @@ func watchTasks(ctx context.Context, out io.Writer, client *webdelivery.Client, 
 }
 
 func showProgress(out io.Writer) webdelivery.WaitOption {
-	return webdelivery.OnProgress(func(p webdelivery.Progress) {
+	return webdelivery.WaitProgress(func(p webdelivery.Progress) {
 		if p.Err != nil {
 			fmt.Fprintf(out, "  %s %s: %v; polling again\n", p.Kind, p.ID, p.Err)
 			return

@@ -65,5 +65,5 @@ func tasks() []Operation {
 
 // waiting returns the options of operations that wait.
 func waiting(use *Use) (every, report webdelivery.WaitOption) {
-	return webdelivery.PollEvery(use.Poll), webdelivery.OnProgress(func(p webdelivery.Progress) { use.Show(p) })
+	return webdelivery.WaitInterval(use.Poll), webdelivery.WaitProgress(func(p webdelivery.Progress) { use.Show(p) })
 }
