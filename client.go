@@ -68,7 +68,7 @@ func NewClient(baseURL, customer string, auth Auth, options ...Option) (*Client,
 	f.secrets = f.transport.Secrets()
 	tasks := &TasksService{f}
 	return &Client{
-		Tasks: tasks, Purge: &PurgeService{f}, Stats: newStatsService(f), NetworkLists: &NetworkListsService{f, tasks, lists.Limits{List: MaxListEntries, Call: MaxUpdateEntries}},
+		Tasks: tasks, Purge: &PurgeService{f}, Stats: newStatsService(f), NetworkLists: &NetworkListsService{f, tasks, lists.Limits{List: MaxListEntries, Call: maxUpdateEntries}},
 		Sessions: sessions, conn: f, limiter: limiter,
 	}, nil
 }

@@ -114,23 +114,27 @@ func wrongly() map[string]func(ctx context.Context, c *webdelivery.Client) error
 		},
 	}
 	of(calls, "Stats.Events", func(c *client) *webdelivery.StatsFamily[webdelivery.EventsQuery] { return c.Stats.Events })
-	of(calls, "Stats.WAFTrends", func(c *client) *webdelivery.StatsFamily[webdelivery.TrendsQuery] {
-		return &c.Stats.WAFTrends.StatsFamily
-	})
-	of(calls, "Stats.RequestTrends", func(c *client) *webdelivery.StatsFamily[webdelivery.TrendsQuery] {
-		return &c.Stats.RequestTrends.StatsFamily
-	})
+	calls["Stats.Events.Metrics"] = func(ctx context.Context, c *client) error {
+		_, err := c.Stats.Events.Metrics(ctx)
+		return err
+	}
+	calls["Stats.Events.Groupings"] = func(ctx context.Context, c *client) error {
+		_, err := c.Stats.Events.Groupings(ctx)
+		return err
+	}
+	of(calls, "Stats.WAFTrends", func(c *client) *webdelivery.StatsFamily[webdelivery.TrendsQuery] { return c.Stats.WAFTrends })
+	of(calls, "Stats.RequestTrends", func(c *client) *webdelivery.StatsFamily[webdelivery.TrendsQuery] { return c.Stats.RequestTrends })
 	of(calls, "Stats.TrafficShapingTrends", func(c *client) *webdelivery.StatsFamily[webdelivery.TrendsQuery] {
-		return &c.Stats.TrafficShapingTrends.StatsFamily
+		return c.Stats.TrafficShapingTrends
 	})
-	waf := func(c *client) *webdelivery.AggregatedFamily[webdelivery.WAFTopKQuery] {
+	waf := func(c *client) *webdelivery.StatsFamily[webdelivery.WAFTopKQuery] {
 		return c.Stats.WAFTopK("color")
 	}
-	shaping := func(c *client) *webdelivery.AggregatedFamily[webdelivery.ShapingTopKQuery] {
+	shaping := func(c *client) *webdelivery.StatsFamily[webdelivery.ShapingTopKQuery] {
 		return c.Stats.TrafficShapingTopK("color")
 	}
-	of(calls, "Stats.WAFTopK", func(c *client) *webdelivery.StatsFamily[webdelivery.WAFTopKQuery] { return &waf(c).StatsFamily })
-	of(calls, "Stats.TrafficShapingTopK", func(c *client) *webdelivery.StatsFamily[webdelivery.ShapingTopKQuery] { return &shaping(c).StatsFamily })
+	of(calls, "Stats.WAFTopK", waf)
+	of(calls, "Stats.TrafficShapingTopK", shaping)
 	ofCategory(calls, "Stats.WAFTopK", waf)
 	ofCategory(calls, "Stats.TrafficShapingTopK", shaping)
 	return calls
@@ -152,13 +156,13 @@ func of[Q webdelivery.StatsQuery](
 
 // ofCategory adds the calls whose only argument is the category.
 func ofCategory[Q webdelivery.StatsQuery](
-	calls map[string]func(context.Context, *webdelivery.Client) error, name string, family func(*webdelivery.Client) *webdelivery.AggregatedFamily[Q],
+	calls map[string]func(context.Context, *webdelivery.Client) error, name string, family func(*webdelivery.Client) *webdelivery.StatsFamily[Q],
 ) {
-	for method, call := range map[string]func(context.Context, *webdelivery.AggregatedFamily[Q]) (any, error){
-		"Dimensions": func(ctx context.Context, f *webdelivery.AggregatedFamily[Q]) (any, error) { return f.Dimensions(ctx) },
-		"Metrics":    func(ctx context.Context, f *webdelivery.AggregatedFamily[Q]) (any, error) { return f.Metrics(ctx) },
-		"Groupings":  func(ctx context.Context, f *webdelivery.AggregatedFamily[Q]) (any, error) { return f.Groupings(ctx) },
-		"Head": func(ctx context.Context, f *webdelivery.AggregatedFamily[Q]) (any, error) {
+	for method, call := range map[string]func(context.Context, *webdelivery.StatsFamily[Q]) (any, error){
+		"Dimensions": func(ctx context.Context, f *webdelivery.StatsFamily[Q]) (any, error) { return f.Dimensions(ctx) },
+		"Metrics":    func(ctx context.Context, f *webdelivery.StatsFamily[Q]) (any, error) { return f.Metrics(ctx) },
+		"Groupings":  func(ctx context.Context, f *webdelivery.StatsFamily[Q]) (any, error) { return f.Groupings(ctx) },
+		"Head": func(ctx context.Context, f *webdelivery.StatsFamily[Q]) (any, error) {
 			return f.Head(ctx, *new(Q))
 		},
 	} {

@@ -104,7 +104,7 @@ func ExampleTrendsQuery_total() {
 }
 
 // The sets of dimensions that can be grouped together, of those with the client's network.
-func ExampleAggregatedFamily_Groupings() {
+func ExampleStatsFamily_Groupings() {
 	client, _, stop := exampleTrends()
 	defer stop()
 	ctx := context.Background()
@@ -114,7 +114,7 @@ func ExampleAggregatedFamily_Groupings() {
 		fmt.Println(err)
 		return
 	}
-	for _, set := range known.Groupings {
+	for _, set := range known {
 		if slices.Contains(set, webdelivery.DimClientASN) {
 			fmt.Println(set)
 		}

@@ -323,39 +323,23 @@ func FuzzNames(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		client := always(t, body)
 		plain, once := plainly(body)
-		for what, read := range map[string]func() ([]string, []byte, error){
-			"dimensions": func() ([]string, []byte, error) {
-				n, err := client.Stats.Events.Dimensions(t.Context())
-				if err != nil {
-					return nil, nil, err
-				}
-				return n.Names, n.Raw, nil
-			},
-			"metrics": func() ([]string, []byte, error) {
-				n, err := client.Stats.WAFTrends.Metrics(t.Context())
-				if err != nil {
-					return nil, nil, err
-				}
-				return n.Names, n.Raw, nil
-			},
-			"groupings": func() ([]string, []byte, error) {
-				g, err := client.Stats.WAFTrends.Groupings(t.Context())
-				if err != nil {
-					return nil, nil, err
-				}
+		for what, read := range map[string]func() ([]string, error){
+			"dimensions": func() ([]string, error) { return client.Stats.Events.Dimensions(t.Context()) },
+			"metrics":    func() ([]string, error) { return client.Stats.WAFTrends.Metrics(t.Context()) },
+			"groupings": func() ([]string, error) {
+				groupings, err := client.Stats.WAFTrends.Groupings(t.Context())
 				var joined []string
-				for _, names := range g.Groupings {
+				for _, names := range groupings {
 					joined = append(joined, strings.Join(names, ","))
 				}
-				return joined, g.Raw, nil
+				return joined, err
 			},
 		} {
-			got, raw, err := read()
+			got, err := read()
 			if err != nil {
 				require.True(t, errors.Is(err, webdelivery.ErrBadReply) || hasCode(body), "%v", err)
 				continue
 			}
-			require.Equal(t, body, raw)
 			if !once {
 				continue
 			}

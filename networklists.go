@@ -35,6 +35,13 @@ type NetworkListsService struct {
 	limits lists.Limits
 }
 
+// MaxListEntries is the number of entries that a network list can hold. (Service document, [section 8].)
+//
+// [section 8]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#8-limits
+const MaxListEntries = 50_000
+
+const maxUpdateEntries = 5_000 // entries of one call that changes a list
+
 // NetworkListType says what a network list holds.
 type NetworkListType string
 

@@ -22,11 +22,11 @@ type StatsService struct {
 	// Events reads raw events. The service keeps those of the previous three days and of today: section 6.
 	Events *StatsFamily[EventsQuery]
 	// WAFTrends reads the hits of the WAF over time.
-	WAFTrends *AggregatedFamily[TrendsQuery]
+	WAFTrends *StatsFamily[TrendsQuery]
 	// RequestTrends reads the hits of requests over time.
-	RequestTrends *AggregatedFamily[TrendsQuery]
+	RequestTrends *StatsFamily[TrendsQuery]
 	// TrafficShapingTrends reads the hits of blocking and rate limiting over time.
-	TrafficShapingTrends *AggregatedFamily[TrendsQuery]
+	TrafficShapingTrends *StatsFamily[TrendsQuery]
 }
 
 // WAFCategory selects the dimension that a WAF top-K groups by.
@@ -59,19 +59,19 @@ func newStatsService(f *conn) *StatsService {
 	return &StatsService{
 		conn:                 f,
 		Events:               &StatsFamily[EventsQuery]{conn: f, rules: eventsRules},
-		WAFTrends:            aggregated[TrendsQuery](f, wafTrendsRules),
-		RequestTrends:        aggregated[TrendsQuery](f, requestTrendsRules),
-		TrafficShapingTrends: aggregated[TrendsQuery](f, shapingTrendsRules),
+		WAFTrends:            &StatsFamily[TrendsQuery]{conn: f, rules: wafTrendsRules},
+		RequestTrends:        &StatsFamily[TrendsQuery]{conn: f, rules: requestTrendsRules},
+		TrafficShapingTrends: &StatsFamily[TrendsQuery]{conn: f, rules: shapingTrendsRules},
 	}
 }
 
 // WAFTopK returns the family that reads the 20 largest groups of WAF hits. It sends nothing. If category is not one of
 // the constants, every call of the family returns a [*ValidationError].
-func (s *StatsService) WAFTopK(category WAFCategory) *AggregatedFamily[WAFTopKQuery] {
+func (s *StatsService) WAFTopK(category WAFCategory) *StatsFamily[WAFTopKQuery] {
 	dimension, known := wafCategories[category]
-	family := aggregated[WAFTopKQuery](s.conn, statsRules{
-		name: "Stats.WAFTopK", path: "/stats/security/waf/topk/" + string(category), noLimit: true, aggregated: true, top: WAFTopKRows, dimension: dimension,
-	})
+	family := &StatsFamily[WAFTopKQuery]{conn: s.conn, rules: statsRules{
+		name: "Stats.WAFTopK", path: "/stats/security/waf/topk/" + string(category), noLimit: true, aggregated: true, top: wafTopKRows, dimension: dimension,
+	}}
 	if !known {
 		family.refused = invalid("category", "%q is not a category of WAF top-K", string(category))
 	}
@@ -80,33 +80,23 @@ func (s *StatsService) WAFTopK(category WAFCategory) *AggregatedFamily[WAFTopKQu
 
 // TrafficShapingTopK returns the family that reads up to 1,000 of the largest groups of blocking and rate limiting.
 // Otherwise it behaves like WAFTopK.
-func (s *StatsService) TrafficShapingTopK(category ShapingCategory) *AggregatedFamily[ShapingTopKQuery] {
+func (s *StatsService) TrafficShapingTopK(category ShapingCategory) *StatsFamily[ShapingTopKQuery] {
 	dimension, known := shapingCategories[category]
-	family := aggregated[ShapingTopKQuery](s.conn, statsRules{
-		name: "Stats.TrafficShapingTopK", path: "/stats/security/trafficshaping/topk/" + string(category), aggregated: true, top: TrafficShapingTopKRows, dimension: dimension,
-	})
+	family := &StatsFamily[ShapingTopKQuery]{conn: s.conn, rules: statsRules{
+		name: "Stats.TrafficShapingTopK", path: "/stats/security/trafficshaping/topk/" + string(category), aggregated: true, top: shapingTopKRows, dimension: dimension,
+	}}
 	if !known {
 		family.refused = invalid("category", "%q is not a category of traffic shaping top-K", string(category))
 	}
 	return family
 }
 
-// StatsFamily reads one family of statistics. Its query Q has only the parameters that the family takes. It is part
-// of a [StatsService], and safe for concurrent use.
+// StatsFamily reads one family of statistics. Its query Q has only the parameters that the family takes. The rows of
+// every family but Events are groups with their hits. It is part of a [StatsService], and safe for concurrent use.
 type StatsFamily[Q StatsQuery] struct {
 	conn    *conn
 	rules   statsRules
 	refused error // the category is unknown
-}
-
-// AggregatedFamily is a [StatsFamily], with its Query, All and other methods, whose rows are groups with their hits. It
-// adds Groupings and Metrics.
-type AggregatedFamily[Q StatsQuery] struct {
-	StatsFamily[Q] // methods of every family
-}
-
-func aggregated[Q StatsQuery](f *conn, rules statsRules) *AggregatedFamily[Q] {
-	return &AggregatedFamily[Q]{StatsFamily[Q]{conn: f, rules: rules}}
 }
 
 // Result is a whole response in compact form. Any number of goroutines may read it. [Result.Truncated] reports

@@ -147,13 +147,13 @@ func TestEveryMethodOfTheFamilies(t *testing.T) {
 	t.Parallel()
 	withEvents(t, 6, func(f *fixture, _ []record, _ *rand.Rand) {
 		stats, ctx := f.client.Stats, f.Context()
-		for _, family := range []*webdelivery.AggregatedFamily[webdelivery.TrendsQuery]{stats.WAFTrends, stats.RequestTrends, stats.TrafficShapingTrends} {
+		for _, family := range []*webdelivery.StatsFamily[webdelivery.TrendsQuery]{stats.WAFTrends, stats.RequestTrends, stats.TrafficShapingTrends} {
 			metrics, err := family.Metrics(ctx)
 			require.NoError(f, err)
-			assert.Equal(f, []string{"hits"}, metrics.Names)
+			assert.Equal(f, []string{"hits"}, metrics)
 			dimensions, err := family.Dimensions(ctx)
 			require.NoError(f, err)
-			assert.NotEmpty(f, dimensions.Names)
+			assert.NotEmpty(f, dimensions)
 			header, err := family.Head(ctx, trends())
 			require.NoError(f, err)
 			assert.NotEmpty(f, header)
@@ -166,7 +166,7 @@ func TestEveryMethodOfTheFamilies(t *testing.T) {
 			webdelivery.DimClientCountryCode, webdelivery.DimClientASN, webdelivery.DimRuleID, webdelivery.DimDomain,
 			webdelivery.DimProperty, webdelivery.DimWAFAction,
 		} {
-			assert.Contains(f, dimensions.Names, name)
+			assert.Contains(f, dimensions, name)
 		}
 		_, err = stats.Events.Head(ctx, aDay)
 		require.NoError(f, err)
@@ -203,10 +203,10 @@ func TestStatisticsInEveryDialect(t *testing.T) {
 				assert.Len(f, all, f.srv.EventCount(start, end))
 				groupings, err := f.client.Stats.WAFTrends.Groupings(f.Context())
 				require.NoError(f, err)
-				assert.NotEmpty(f, groupings.Groupings)
+				assert.NotEmpty(f, groupings)
 				metrics, err := f.client.Stats.WAFTrends.Metrics(f.Context())
 				require.NoError(f, err)
-				assert.Equal(f, []string{"hits"}, metrics.Names)
+				assert.Equal(f, []string{"hits"}, metrics)
 			})
 		})
 	}

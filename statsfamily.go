@@ -7,6 +7,13 @@ import (
 	"time"
 )
 
+// Numbers of rows (section 8 of the service document).
+const (
+	defaultRows     = 10    // of a result whose query has no limit
+	wafTopKRows     = 20    // of a WAF top-K
+	shapingTopKRows = 1_000 // of a traffic shaping top-K
+)
+
 // statsRules has the properties in which the families of statistics differ.
 type statsRules struct {
 	name        string // of the family
@@ -66,7 +73,7 @@ func (f *statsRules) most() int64 { return cmp.Or(f.top, math.MaxInt64) }
 func (f *statsRules) complete(got, total, limit int64, all bool) bool {
 	want := total
 	if !all && !f.noLimit {
-		want = min(want, cmp.Or(limit, DefaultResultRows))
+		want = min(want, cmp.Or(limit, defaultRows))
 	}
 	full := all && limit < f.most() && got == limit
 	return !full && got >= min(want, f.most())

@@ -150,7 +150,7 @@ func TestAddEvents(t *testing.T) {
 		paths, err := client.Stats.WAFTopK(webdelivery.WAFByRequestPath).Dimensions(t.Context())
 		require.NoError(t, err)
 		top, err := client.Stats.WAFTopK(webdelivery.WAFByRequestPath).Query(t.Context(), webdelivery.WAFTopKQuery{
-			Dimensions: paths.Names[:1], Metrics: []string{webdelivery.MetricHits}, Start: start, End: now,
+			Dimensions: paths[:1], Metrics: []string{webdelivery.MetricHits}, Start: start, End: now,
 		})
 		require.NoError(t, err)
 		require.Len(t, top.Rows, 1)

@@ -106,7 +106,7 @@ func (c *collector) readAll(end time.Time) {
 	}
 }
 
-type trends = webdelivery.AggregatedFamily[webdelivery.TrendsQuery]
+type trends = webdelivery.StatsFamily[webdelivery.TrendsQuery]
 
 // hits reads the hits of each action in a time range. (Service document, section 4.3.)
 func hits(ctx context.Context, from *trends, begin, end time.Time) (map[string]float64, error) {

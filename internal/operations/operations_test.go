@@ -20,6 +20,8 @@ var sendNothing = map[string]string{
 	"URL":                      "returns what the client was given",
 	"PurgeLimiter":             "returns what the client was given",
 	"Purge.NewQueue":           "makes a PurgeQueue, whose methods have entries",
+	"Stats.Events.Groupings":   "raw events have none, so it is refused",
+	"Stats.Events.Metrics":     "raw events have none, so it is refused",
 	"Stats.WAFTopK":            "makes a family, whose methods have entries",
 	"Stats.TrafficShapingTopK": "makes a family, whose methods have entries",
 }

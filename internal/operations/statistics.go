@@ -64,7 +64,7 @@ func statistics() []Operation {
 	shaping := func(end time.Time, limit int) webdelivery.ShapingTopKQuery {
 		return webdelivery.ShapingTopKQuery{Dimensions: country, Metrics: hits, Start: end.Add(-span), End: end, SortBy: most, Limit: limit}
 	}
-	type ofTrends = webdelivery.AggregatedFamily[webdelivery.TrendsQuery]
+	type ofTrends = webdelivery.StatsFamily[webdelivery.TrendsQuery]
 	const base = "/stats/security/"
 	return slices.Concat(
 		exports(base+"events"),
@@ -82,12 +82,12 @@ func statistics() []Operation {
 			func(c *client) *ofTrends { return c.Stats.TrafficShapingTrends }),
 		aggregatedOf(
 			family[webdelivery.WAFTopKQuery]{"Stats.WAFTopK", base + "waf/topk/" + string(webdelivery.WAFByCountry), waf, countries, countries, true},
-			func(c *client) *webdelivery.AggregatedFamily[webdelivery.WAFTopKQuery] {
+			func(c *client) *webdelivery.StatsFamily[webdelivery.WAFTopKQuery] {
 				return c.Stats.WAFTopK(webdelivery.WAFByCountry)
 			}),
 		aggregatedOf(
 			family[webdelivery.ShapingTopKQuery]{"Stats.TrafficShapingTopK", base + "trafficshaping/topk/" + string(webdelivery.ShapingByCountry), shaping, groups, countries, false},
-			func(c *client) *webdelivery.AggregatedFamily[webdelivery.ShapingTopKQuery] {
+			func(c *client) *webdelivery.StatsFamily[webdelivery.ShapingTopKQuery] {
 				return c.Stats.TrafficShapingTopK(webdelivery.ShapingByCountry)
 			}),
 	)
@@ -143,7 +143,7 @@ func plainOf[Q webdelivery.StatsQuery](f family[Q], of func(*webdelivery.Client)
 		all,
 		{
 			Name: f.name + ".Dimensions", Kind: Reads, Method: http.MethodGet, Path: f.path + "/dimensions", Requests: 1,
-			call: shown(func(ctx context.Context, c *webdelivery.Client, _ *Use) (*webdelivery.NameList, error) {
+			call: shown(func(ctx context.Context, c *webdelivery.Client, _ *Use) ([]string, error) {
 				return of(c).Dimensions(ctx)
 			}),
 		},
@@ -159,12 +159,11 @@ func plainOf[Q webdelivery.StatsQuery](f family[Q], of func(*webdelivery.Client)
 }
 
 // aggregatedOf returns the operations of a family with groupings and metrics.
-func aggregatedOf[Q webdelivery.StatsQuery](f family[Q], of func(*webdelivery.Client) *webdelivery.AggregatedFamily[Q]) []Operation {
-	both := plainOf(f, func(c *webdelivery.Client) *webdelivery.StatsFamily[Q] { return &of(c).StatsFamily })
-	return append(both,
+func aggregatedOf[Q webdelivery.StatsQuery](f family[Q], of func(*webdelivery.Client) *webdelivery.StatsFamily[Q]) []Operation {
+	return append(plainOf(f, of),
 		Operation{
 			Name: f.name + ".Metrics", Kind: Reads, Method: http.MethodGet, Path: f.path + "/metrics", Requests: 1,
-			call: shown(func(ctx context.Context, c *webdelivery.Client, _ *Use) (*webdelivery.NameList, error) {
+			call: shown(func(ctx context.Context, c *webdelivery.Client, _ *Use) ([]string, error) {
 				return of(c).Metrics(ctx)
 			}),
 		},

@@ -103,7 +103,11 @@ func (w *worker) planAndApply(ctx context.Context, c *webdelivery.Client) error 
 	if len(plan.Add) != len(desired)-keep || len(plan.Remove) != len(before)-keep || plan.Keep != keep {
 		w.problem("NetworkLists.Plan", "from %v to %v: %v", before, desired, plan)
 	}
-	result, err := c.NetworkLists.Apply(ctx, plan, webdelivery.ApplyOptions{Wait: w.IntN(2) == 0}, webdelivery.WaitInterval(pollTasks))
+	options, wait := webdelivery.ApplyOptions{Wait: w.IntN(2) == 0}, []webdelivery.WaitOption(nil)
+	if options.Wait {
+		wait = append(wait, webdelivery.WaitInterval(pollTasks))
+	}
+	result, err := c.NetworkLists.Apply(ctx, plan, options, wait...)
 	switch outcome := w.wrote("NetworkLists.Apply", err); {
 	case err == nil:
 		if result.Size != len(desired) {

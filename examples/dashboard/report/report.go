@@ -93,15 +93,15 @@ func Blank(q Query) *Report {
 	waf, shaping := &Section{Title: "Web application firewall"}, &Section{Title: "Traffic shaping"}
 	r.Sections = []*Section{waf, shaping}
 	r.Requests = r.trend("", "Requests", webdelivery.DimEventAction,
-		func(s *webdelivery.StatsService) *webdelivery.AggregatedFamily[webdelivery.TrendsQuery] {
+		func(s *webdelivery.StatsService) *webdelivery.StatsFamily[webdelivery.TrendsQuery] {
 			return s.RequestTrends
 		})
 	waf.Trend = r.trend(waf.Title, "Events by severity", webdelivery.DimEventSeverity,
-		func(s *webdelivery.StatsService) *webdelivery.AggregatedFamily[webdelivery.TrendsQuery] {
+		func(s *webdelivery.StatsService) *webdelivery.StatsFamily[webdelivery.TrendsQuery] {
 			return s.WAFTrends
 		})
 	shaping.Trend = r.trend(shaping.Title, "Events by type", webdelivery.DimEventType,
-		func(s *webdelivery.StatsService) *webdelivery.AggregatedFamily[webdelivery.TrendsQuery] {
+		func(s *webdelivery.StatsService) *webdelivery.StatsFamily[webdelivery.TrendsQuery] {
 			return s.TrafficShapingTrends
 		})
 	for _, top := range tops {
@@ -145,7 +145,7 @@ func (r *Report) add(section, title, dimension string, read func(*Panel, Query, 
 }
 
 func (r *Report) trend(section, title, dimension string,
-	family func(*webdelivery.StatsService) *webdelivery.AggregatedFamily[webdelivery.TrendsQuery],
+	family func(*webdelivery.StatsService) *webdelivery.StatsFamily[webdelivery.TrendsQuery],
 ) *Panel {
 	return r.add(section, title, dimension, (*Panel).lines, func(ctx context.Context, stats *webdelivery.StatsService) rows {
 		return family(stats).All(ctx, webdelivery.TrendsQuery{
