@@ -51,11 +51,11 @@ func (r everyResponse) json() []byte {
 		"type":   r.text("type"), "list": []string{r.text("list")}, "name": r.text("name"), "description": r.text("description"),
 		"entries_uri": r.address("entries_uri"), "entries_batch_deletion_uri": r.address("entries_batch_deletion_uri"),
 		"creation_timestamp": aTime, "modified_timestamp": aTime, "entry": "192.0.2.1", "added_by": r.text("added_by"),
-		"network_list_uri": r.address("network_list_uri"),
+		"network_list_uri": r.address("network_list_uri"), "unknown_member": r.text("unknown_member"),
 	}
 	if r.failed {
 		object["error_info"] = map[string]any{
-			"message": r.text("error_info.message"), "type": r.text("error_info.type"),
+			"message": r.text("error_info.message"), "type": r.text("error_info.type"), "unknown_member": r.text("unknown_member"),
 			"details": []map[string]string{{"message": r.text("error_info.details.message")}},
 		}
 	}
@@ -82,7 +82,7 @@ func (r everyResponse) json() []byte {
 	object["purge_response"] = map[string]string{"transaction_status_uri": r.address("transaction_status_uri")}
 	object["transaction_response"] = map[string]any{
 		"begin_ts": 946684800, "end_ts": -1, "percent_received_responses": 50, "transaction_status": status,
-		"transaction_status_description": r.text("transaction_status_description"),
+		"transaction_status_description": r.text("transaction_status_description"), "unknown_member": r.text("unknown_member"),
 	}
 
 	object["query"] = map[string]any{

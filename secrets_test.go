@@ -61,6 +61,7 @@ func (e echoing) handler(password string) http.HandlerFunc {
 		header := w.Header()
 		for _, name := range []string{
 			"X-Echo", "Link", "Refresh", "Content-Location", "Www-Authenticate", "Authorization", "Cookie", "Set-Cookie", "Etag",
+			"X-Request-Id", "X-Correlation-Id",
 			"X-" + strings.TrimPrefix(said, "authtoken="),
 		} {
 			header.Set(name, said)
@@ -74,6 +75,8 @@ func (e echoing) handler(password string) http.HandlerFunc {
 		_, _ = w.Write(response.to(r))
 	}
 }
+
+const ticket = "ticket-of-the-caller"
 
 // echoes returns the services of the run.
 func echoes() []echoing {
@@ -113,7 +116,7 @@ func TestNothingShowsASecret(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			encoded := base64.StdEncoding.EncodeToString([]byte(username + ":" + tt.password))
-			s := &showcase{hidden: []string{encoded, "Basic ", "authtoken=", given}, prints: map[reflect.Type]int{}}
+			s := &showcase{hidden: []string{encoded, "Basic ", "authtoken=", given, ticket}, prints: map[reflect.Type]int{}}
 			if tt.password != "" {
 				s.hidden = append(s.hidden, tt.password)
 			}
@@ -297,8 +300,12 @@ func (s *showcase) showEchoes(f *fixture, settings setup, password string, steps
 			if e.timeout > 0 {
 				ctx, cancel = context.WithTimeout(f.Context(), e.timeout)
 			}
-			// The result of a call that succeeds contains the service's own words, unchanged. Errors and logs do not.
+			// The result of a call that succeeds contains the service's own words, unchanged. Errors, logs and what is said of the
+			// response do not, and nothing shows the headers of the call.
+			var response webdelivery.Response
+			ctx = webdelivery.ContextWithHeader(webdelivery.ContextWithResponse(ctx, &response), http.Header{"X-Ticket": {ticket}})
 			s.show(op.run(ctx, f.newClient(f.srv.URL(), settings), func(...any) {}))
+			s.show(response)
 			s.check(f, e.name+": "+op.String())
 			cancel()
 			remove()
