@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/operations"
 )
 
 var (
@@ -142,6 +144,75 @@ func TestNamesOnPagesExist(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Every method is in the table of README and, if it sends something, in that of docs/endpoints.md. The families of
+// statistics have the same methods, so one of them stands for all.
+func TestEveryMethodIsOnThePages(t *testing.T) {
+	t.Parallel()
+	readme, endpoints := readPage(t, "README.md"), readPage(t, "docs/endpoints.md")
+	sends := map[string]bool{}
+	for _, op := range operations.All() {
+		sends[op.Name] = true
+	}
+	for _, method := range operations.Methods() {
+		named := regexp.MustCompile("`" + regexp.QuoteMeta(method.Name) + "[`(]")
+		endpoint := named
+		if of, name, ok := strings.Cut(method.Go, "."); ok && of == "StatsFamily" {
+			named = regexp.MustCompile(`Stats\.\w+(\(category\))?\.` + name + "`")
+			endpoint = regexp.MustCompile("`" + name + "`")
+		}
+		if method.Go == "Client.Limited" { // of a test
+			continue
+		}
+		assert.Regexp(t, named, readme, "README.md")
+		if sends[method.Name] && method.Name != "Do" {
+			assert.Regexp(t, endpoint, endpoints, "docs/endpoints.md")
+		}
+	}
+}
+
+// The names that doc comments link to exist: [Name] in the package's own, [package.Name] in another.
+func TestNamesInCommentsExist(t *testing.T) {
+	t.Parallel()
+	public := map[string]bool{}
+	name := regexp.MustCompile(`^pkg (\w+), (?:const|var|func|type|method) (?:\(\*?(\w+)[^)]*\) )?(\w+)(?:\[[^\]]*\])?(?: (?:struct|interface), (\w+))?`)
+	for line := range strings.Lines(readPage(t, "api/current.txt")) {
+		if m := name.FindStringSubmatch(line); m != nil {
+			public[m[1]+"."+strings.Trim(m[2]+"."+m[3]+"."+m[4], ".")] = true
+		}
+	}
+	link := regexp.MustCompile(`\B\[\*?((?:[a-z]+\.)?[A-Z]\w*(?:\.[A-Z]\w*)?)\](?:\.([A-Z]\w*))?`)
+	links := 0
+	for _, folder := range []string{".", "filters", "feed", "webdeliverytest", "redislimit", "redisqueue"} {
+		files, err := fs.Glob(os.DirFS("."), path.Join(folder, "*.go"))
+		require.NoError(t, err)
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			page := readPage(t, file)
+			for line := range strings.Lines(page) {
+				comment, ok := strings.CutPrefix(strings.TrimSpace(line), "//")
+				if !ok {
+					continue
+				}
+				for _, m := range link.FindAllStringSubmatch(comment, -1) {
+					to := strings.TrimSuffix(m[1]+"."+m[2], ".")
+					if of, _, ok := strings.Cut(to, "."); !ok || strings.ToLower(of) != of {
+						to = map[string]string{".": "webdelivery"}[folder] + strings.TrimPrefix(folder, ".") + "." + to
+					}
+					of, _, _ := strings.Cut(to, ".")
+					if strings.Contains(page, "// ["+m[1]+"]:") || !slices.Contains([]string{"webdelivery", "filters", "feed", "webdeliverytest", "redislimit", "redisqueue"}, of) {
+						continue // the title of a link, or a name of the standard library
+					}
+					links++
+					assert.True(t, public[to], "%s: there is no %s", file, to)
+				}
+			}
+		}
+	}
+	assert.Greater(t, links, 200)
 }
 
 // What errors and logs have of a header stands in SECURITY.md alone. Who speaks of it elsewhere points there.

@@ -147,6 +147,6 @@ func (s *Server) FailDeploys(n int, failure TaskError) {
 	s.fake.FailDeploys(n, testserver.TaskError(failure))
 }
 
-// ExpireSessions ends all current sessions. A request that uses one of them is rejected with 401. Purges and
-// transactions reject it with 403; [Dialect].TransactionDenied changes that status for transactions.
+// ExpireSessions ends all current sessions. A request that uses one of them is rejected with 401, and purges and
+// transactions with 403.
 func (s *Server) ExpireSessions() { s.fake.ExpireSessions() }
