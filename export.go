@@ -119,7 +119,7 @@ func (e *Export) prepare(f *conn) error {
 	case e.options.Delay < 0:
 		return invalid("ExportOptions.Delay", "%v is below 0", e.options.Delay)
 	}
-	p.SortBy = sortKeys{{Name: DimEventTimestamp}}
+	p.SortBy = sortKeys{Asc(DimEventTimestamp)}
 	start, endless := p.Start, p.End.IsZero()
 	if state := e.from.state; state != nil {
 		e.columns, e.position, e.key = state.Columns, state.Position.Clone(), state.Key

@@ -295,8 +295,9 @@ func (o EntryOptions) call(id string) call {
 	return cl
 }
 
-// GetEntry returns one entry by its id. If the entry does not exist, it returns [ErrNotFound]. If the response has no
-// id or another one, it returns [ErrBadReply].
+// GetEntry returns what the service says of an entry by its id: its list, but not the address, range or country itself,
+// which [NetworkListsService.AllEntries] has. If the entry does not exist, it returns [ErrNotFound]. If the response has
+// no id or another one, it returns [ErrBadReply].
 func (s *NetworkListsService) GetEntry(ctx context.Context, id, entryID string) (*NetworkListEntryInfo, error) {
 	return fetch[NetworkListEntryInfo](ctx, s.conn, objectCall("NetworkLists.GetEntry", entryPath, "", id, entryID))
 }

@@ -34,9 +34,9 @@ type sortKeys []Sort
 func (s sortKeys) EncodeValues(name string, values *url.Values) error {
 	keys := make([]string, len(s))
 	for i, key := range s {
-		keys[i] = key.Name
-		if key.Descending {
-			keys[i] = "-" + key.Name
+		keys[i] = key.name
+		if key.descending {
+			keys[i] = "-" + key.name
 		}
 	}
 	values.Set(name, strings.Join(keys, ","))
@@ -81,8 +81,8 @@ func (p *statsParams) check(family *statsRules, bad *problems) {
 		}
 	}
 	for i, key := range p.SortBy {
-		if !isName(key.Name) || strings.HasPrefix(key.Name, "-") {
-			bad.add(fmt.Sprintf("sortby[%d]", i), "%q is not a valid name; use Asc or Desc with a name alone", key.Name)
+		if !isName(key.name) || strings.HasPrefix(key.name, "-") {
+			bad.add(fmt.Sprintf("sortby[%d]", i), "%q is not a valid name; use Asc or Desc with a name alone", key.name)
 		}
 	}
 	if p.Limit < 0 {

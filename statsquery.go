@@ -85,15 +85,15 @@ func EventsRetention(now time.Time) time.Time {
 
 // Sort is one sort key of a query, for sortby. Create it with [Asc] or [Desc].
 type Sort struct {
-	Name       string // dimension or metric of the query
-	Descending bool   // largest first; false: smallest first
+	name       string // dimension or metric
+	descending bool   // largest first
 }
 
 // Asc sorts by a dimension or metric, smallest first.
-func Asc(name string) Sort { return Sort{Name: name} }
+func Asc(name string) Sort { return Sort{name: name} }
 
 // Desc sorts by a dimension or metric, largest first.
-func Desc(name string) Sort { return Sort{Name: name, Descending: true} }
+func Desc(name string) Sort { return Sort{name: name, descending: true} }
 
 // EventsQuery requests raw events. Whether an event at exactly Start or End belongs to the range depends on the service
 // (open point 33).
