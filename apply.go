@@ -200,7 +200,7 @@ func (a *apply) add(ctx context.Context, entries []lists.Entry) error {
 			return cmp.Or(err, ctx.Err())
 		case a.options.Wait && attempt == maxAdditions:
 			return fmt.Errorf("%w: the response to an addition of %d entries was lost, and %d calls did not name its task, so Apply cannot wait for it; "+
-				"wait until no task of the list runs, then plan and apply again", cmp.Or(err, ErrBadReply), len(entries), maxAdditions)
+				"wait until no task of the list runs, then plan and apply again", cmp.Or(err, ErrBadResponse), len(entries), maxAdditions)
 		case a.options.Wait:
 			continue
 		}

@@ -185,7 +185,7 @@ func TestAnAdditionWithoutProofRemovesNothing(t *testing.T) {
 				require.NoError(f, err)
 				f.fail(testserver.Fault{Method: http.MethodPost, Status: 200, Body: body})
 				result, err := f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: wait})
-				require.ErrorIs(f, err, webdelivery.ErrBadReply, body)
+				require.ErrorIs(f, err, webdelivery.ErrBadResponse, body)
 				require.ErrorContains(f, err, "2 of 2 added entries are not in the list, for example 192.0.2.0/24", body)
 				if body != "" {
 					require.ErrorContains(f, err, strconv.Quote(body))
@@ -216,7 +216,7 @@ func TestAnAdditionWithoutProofRemovesNothing(t *testing.T) {
 		require.NoError(f, err)
 		f.fail(testserver.Fault{Method: http.MethodPost, Status: 200, Body: `{"status":"maintenance"}`})
 		result, err := f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
-		require.ErrorIs(f, err, webdelivery.ErrBadReply)
+		require.ErrorIs(f, err, webdelivery.ErrBadResponse)
 		assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
 		assert.Zero(f, result.Added)
 	})

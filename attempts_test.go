@@ -73,7 +73,7 @@ func (c *closing) Close() error {
 func TestEveryBodyIsClosed(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[int]error{
-		101: webdelivery.ErrBadReply, 200: nil, 300: webdelivery.ErrBadReply, 404: webdelivery.ErrNotFound, 503: webdelivery.ErrServer,
+		101: webdelivery.ErrBadResponse, 200: nil, 300: webdelivery.ErrBadResponse, 404: webdelivery.ErrNotFound, 503: webdelivery.ErrServer,
 	} {
 		body := &closing{Reader: strings.NewReader(`{"id":"task-1"}`)}
 		client := answered(t, func(*http.Request) *http.Response {

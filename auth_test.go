@@ -202,7 +202,7 @@ func TestAnUnusableLoginReplyCoolsDown(t *testing.T) {
 	inService(t, bySession, func(f *fixture) {
 		f.fail(testserver.Fault{Path: "/sessions", Status: 200, Body: "{}"})
 		for range 5 {
-			require.ErrorIs(f, getTask.call(f.Context(), f.client), webdelivery.ErrBadReply)
+			require.ErrorIs(f, getTask.call(f.Context(), f.client), webdelivery.ErrBadResponse)
 		}
 		assert.Equal(f, 1, f.requests(createSession))
 	})
@@ -376,9 +376,9 @@ func TestFailedLogins(t *testing.T) {
 		{"403", testserver.Fault{Status: 403}, webdelivery.ErrUnauthorized, 1},
 		{"429 on every attempt", testserver.Fault{Status: 429}, webdelivery.ErrRateLimited, 4},
 		{"503 on every attempt", testserver.Fault{Status: 503}, webdelivery.ErrServer, 4},
-		{"200 without a session id", testserver.Fault{Status: 200, Body: `{"ok":true}`}, webdelivery.ErrBadReply, 1},
-		{"200 with an id that no cookie can carry", testserver.Fault{Status: 200, Body: `{"id":"a; b"}`}, webdelivery.ErrBadReply, 1},
-		{"redirect", testserver.Fault{Status: 302, Header: http.Header{"Location": {"/login"}}}, webdelivery.ErrBadReply, 1},
+		{"200 without a session id", testserver.Fault{Status: 200, Body: `{"ok":true}`}, webdelivery.ErrBadResponse, 1},
+		{"200 with an id that no cookie can carry", testserver.Fault{Status: 200, Body: `{"id":"a; b"}`}, webdelivery.ErrBadResponse, 1},
+		{"redirect", testserver.Fault{Status: 302, Header: http.Header{"Location": {"/login"}}}, webdelivery.ErrBadResponse, 1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

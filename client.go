@@ -163,7 +163,7 @@ var variables = map[string]string{
 // nil and leaves out unchanged.
 //
 // If an argument is invalid, Do returns a [*ValidationError]. If it cannot decode the response, or gets null for a
-// struct, it returns [ErrBadReply], and the outcome of a write is [OutcomeUnknown].
+// struct, it returns [ErrBadResponse], and the outcome of a write is [OutcomeUnknown].
 func (c *Client) Do(ctx context.Context, method, path string, in, out any) error {
 	if !validMethod(method) {
 		return invalid("method", "%q is not an HTTP method", method)

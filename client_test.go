@@ -217,9 +217,9 @@ func TestALoginPageIsNoResponse(t *testing.T) {
 					case method == http.MethodHead || strings.TrimSpace(body) == "":
 						assert.NoError(f, err)
 					case method == http.MethodGet:
-						assert.ErrorIs(f, err, webdelivery.ErrBadReply)
+						assert.ErrorIs(f, err, webdelivery.ErrBadResponse)
 					default:
-						assert.ErrorIs(f, err, webdelivery.ErrBadReply)
+						assert.ErrorIs(f, err, webdelivery.ErrBadResponse)
 						assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
 					}
 				})
@@ -291,7 +291,7 @@ func TestTheHTTPClientOfTheUserIsLeftAlone(t *testing.T) {
 		client := f.newClient(f.srv.URL(), bySession)
 		require.NoError(f, getTask.call(f.Context(), client))
 		f.fail(testserver.Fault{Status: 302, Header: http.Header{"Location": {"/elsewhere"}, "Set-Cookie": {"a=b"}}})
-		require.ErrorIs(f, getTask.call(f.Context(), client), webdelivery.ErrBadReply)
+		require.ErrorIs(f, getTask.call(f.Context(), client), webdelivery.ErrBadResponse)
 		assert.Same(f, transport, f.http.Transport)
 		assert.Equal(f, jar, f.http.Jar)
 		assert.NotNil(f, f.http.CheckRedirect)

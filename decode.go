@@ -79,7 +79,7 @@ func (e *badResponse) Error() string {
 	return text
 }
 
-func (e *badResponse) Is(target error) bool { return target == ErrBadReply }
+func (e *badResponse) Is(target error) bool { return target == ErrBadResponse }
 func (e *badResponse) Unwrap() error        { return e.cause }
 
 // broken returns the error for a stream that cannot be read to its end: the connection or the caller cut it, or it does

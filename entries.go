@@ -323,7 +323,7 @@ func (s *NetworkListsService) deleteEntry(ctx context.Context, id, entryID strin
 // response has no task, the task is complete and has no id.
 //
 // If the list does not exist, ClearEntries returns [ErrNotFound]; if the response is that of another list or has no
-// address for the deletion, it returns [ErrBadReply] and clears nothing.
+// address for the deletion, it returns [ErrBadResponse] and clears nothing.
 func (s *NetworkListsService) ClearEntries(ctx context.Context, id string) (*Task, error) {
 	path, query, err := s.batchDeletion(ctx, id)
 	if err != nil {

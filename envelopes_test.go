@@ -71,7 +71,7 @@ func TestEnvelopesInAStream(t *testing.T) {
 				assert.Equal(t, http.StatusOK, refused.StatusCode)
 				assert.Equal(t, tt.code, refused.Code)
 				assert.Equal(t, tt.code == 503, refused.Is(webdelivery.ErrServer))
-				assert.NotErrorIs(t, err, webdelivery.ErrBadReply)
+				assert.NotErrorIs(t, err, webdelivery.ErrBadResponse)
 				assert.LessOrEqual(t, len(refused.Body), 64<<10)
 				if tt.rows == 0 && !strings.Contains(tt.body, long) {
 					assert.Equal(t, "under maintenance", refused.Description)

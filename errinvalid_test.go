@@ -130,7 +130,7 @@ func wrongly() map[string]func(ctx context.Context, c *webdelivery.Client) error
 	waf := func(c *client) *webdelivery.StatsFamily[webdelivery.WAFTopKQuery] {
 		return c.Stats.WAFTopK("color")
 	}
-	shaping := func(c *client) *webdelivery.StatsFamily[webdelivery.ShapingTopKQuery] {
+	shaping := func(c *client) *webdelivery.StatsFamily[webdelivery.TrafficShapingTopKQuery] {
 		return c.Stats.TrafficShapingTopK("color")
 	}
 	of(calls, "Stats.WAFTopK", waf)

@@ -23,7 +23,7 @@ var (
 	ErrNotFound     = errors.New("webdelivery: not found")    // 404
 	ErrRateLimited  = transport.ErrRateLimited                // 429, and 503 to a purge
 	ErrServer       = errors.New("webdelivery: server fault") // 500 and above
-	ErrBadReply     = transport.ErrBadReply                   // not what the service document says; also 300 to 399, as no redirect is followed
+	ErrBadResponse  = transport.ErrBadResponse                // not what the service document says; also 300 to 399, as no redirect is followed
 
 	// ErrResponseTooLarge means that the response is longer than [WithMaxResponseBytes] allows.
 	ErrResponseTooLarge = transport.ErrResponseTooLarge
@@ -184,7 +184,7 @@ func (e *Error) Is(target error) bool {
 		return status == http.StatusTooManyRequests || e.tooFast
 	case ErrServer:
 		return status >= http.StatusInternalServerError
-	case ErrBadReply:
+	case ErrBadResponse:
 		return e.redirected()
 	default:
 		return false
@@ -196,7 +196,7 @@ func (e *Error) outcomeOfWrite() Outcome { return e.outcome }
 // ValidationError is a call that the SDK refused before sending anything, because an argument is invalid. It matches
 // [ErrInvalid], and its outcome is [OutcomeNotApplied]. Up to 100 of them are joined, on one line: errors.As finds the
 // first, and Unwrap() []error of the returned error finds all. If only a response shows that a call cannot go on, the
-// call returns [ErrBadReply] instead, or a [*PlanError] for a plan.
+// call returns [ErrBadResponse] instead, or a [*PlanError] for a plan.
 type ValidationError struct {
 	Field  string // path of the field in the service's own names, for example uris[3].cache_key_modifier_regex
 	Reason string // what is wrong with it

@@ -91,7 +91,7 @@ func TestSentinels(t *testing.T) {
 		webdelivery.ErrNotFound:     {404},
 		webdelivery.ErrRateLimited:  {429},
 		webdelivery.ErrServer:       {500, 501, 502, 503, 504, 599},
-		webdelivery.ErrBadReply:     {300, 301, 304, 308},
+		webdelivery.ErrBadResponse:  {300, 301, 304, 308},
 	}
 	for sentinel, statuses := range sentinels {
 		for _, status := range []int{200, 300, 301, 304, 308, 400, 401, 403, 404, 405, 409, 429, 500, 501, 502, 503, 504, 599} {

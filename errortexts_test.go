@@ -26,7 +26,7 @@ func once(t *testing.T, text string) {
 func TestAnErrorSaysOnceWhoseItIs(t *testing.T) {
 	t.Parallel()
 	inner := []error{
-		webdelivery.ErrRefusedTogether, webdelivery.ErrBadReply, webdelivery.ErrQueueClosed,
+		webdelivery.ErrRefusedTogether, webdelivery.ErrBadResponse, webdelivery.ErrQueueClosed,
 		&webdelivery.Error{Method: "GET", Host: "api.example.com", Path: "/acme/v1/tasks", StatusCode: 404},
 		&webdelivery.ValidationError{Field: "uris", Reason: "is empty"},
 		&webdelivery.PlanError{Field: "MaxRemove", Reason: "too many"},
@@ -34,7 +34,7 @@ func TestAnErrorSaysOnceWhoseItIs(t *testing.T) {
 		&webdelivery.TransactionError{Transaction: &webdelivery.Transaction{Status: "FAILED"}}, &webdelivery.TransactionError{},
 		&webdelivery.IncompleteError{Path: "/tasks", Reason: "a circle"}, &webdelivery.IncompleteError{Got: 1, Total: 2},
 		&webdelivery.ScanError{Column: "c", Err: errors.New("no")},
-		&webdelivery.PartialError{Err: webdelivery.ErrBadReply}, queueError(webdelivery.ErrBadReply), &webdelivery.UndecidedError{}, &webdelivery.UndecidedError{RefusedAlone: 1},
+		&webdelivery.PartialError{Err: webdelivery.ErrBadResponse}, queueError(webdelivery.ErrBadResponse), &webdelivery.UndecidedError{}, &webdelivery.UndecidedError{RefusedAlone: 1},
 		&webdelivery.PartialError{}, &webdelivery.QueueError{}, &webdelivery.ScanError{}, &webdelivery.Error{},
 	}
 	for _, err := range inner {

@@ -187,7 +187,7 @@ func (e *Export) Key() string {
 // At the end, All compares the number of events with total_results. Events that were announced and not sent are an
 // [*IncompleteError], and later ranges read them; those recorded too late are a [*LateError]. A cursor from before the
 // retention is a [*GapError]. If the events are not sorted, are outside the time range, or are missing from a later
-// response, All yields [ErrBadReply].
+// response, All yields [ErrBadResponse].
 func (e *Export) All(ctx context.Context) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		if e.err != nil {
@@ -365,7 +365,7 @@ func (r *exportRun) Total(from, to time.Time) (total int64, first time.Time, err
 		return 0, first, err
 	}
 	if one.Count() > one.Total() {
-		return 0, first, fmt.Errorf("%w: total_results is %d, and the response has %d rows", ErrBadReply, one.Total(), one.Count())
+		return 0, first, fmt.Errorf("%w: total_results is %d, and the response has %d rows", ErrBadResponse, one.Total(), one.Count())
 	}
 	for row := range kept.rows.All() {
 		if at, ok := row.Get(DimEventTimestamp); ok {
@@ -398,12 +398,12 @@ func (r *exportRun) Read(from, to time.Time, limit int64, replay *resume.Replay)
 	switch {
 	case unusable != nil:
 		r.final = true
-		return 0, &changeError{fmt.Errorf("%w: %w", ErrBadReply, unusable), OutcomeNotApplied}
+		return 0, &changeError{fmt.Errorf("%w: %w", ErrBadResponse, unusable), OutcomeNotApplied}
 	case short:
 		got := r.position.Rows()
 		return incomplete.Total, &IncompleteError{Got: got, Total: got + max(0, incomplete.Total-incomplete.Got)}
 	case err == nil && !r.stopped && replay.Left() > 0 && !from.Before(r.KeptFrom()):
-		return 0, &changeError{fmt.Errorf("%w: the response lacks %d events that an earlier one had", ErrBadReply, replay.Left()), OutcomeNotApplied}
+		return 0, &changeError{fmt.Errorf("%w: the response lacks %d events that an earlier one had", ErrBadResponse, replay.Left()), OutcomeNotApplied}
 	default:
 		return 0, err
 	}
@@ -430,7 +430,7 @@ func judgeExport(err error) resume.Fault {
 	switch {
 	case errors.Is(err, ErrInvalid):
 		return resume.Final
-	case !isError, errors.Is(err, ErrBadReply), errors.Is(err, ErrResponseTooLarge):
+	case !isError, errors.Is(err, ErrBadResponse), errors.Is(err, ErrResponseTooLarge):
 		return resume.Unusable
 	case e.redirected(), transport.Final(e.status()):
 		return resume.Final

@@ -329,26 +329,26 @@ func TestWhatEndsAnExport(t *testing.T) {
 		}, nil, 1000, time.Minute},
 		"HTML for ever": {func(s *eventsService) {
 			s.body = func(n int, _ string) (string, bool) { return "<html>", n >= 2 }
-		}, webdelivery.ErrBadReply, -1, time.Minute},
+		}, webdelivery.ErrBadResponse, -1, time.Minute},
 		"a response that is not sorted": {func(s *eventsService) {
 			slices.Reverse(s.events)
 			s.pieces = 0
-		}, webdelivery.ErrBadReply, -1, time.Minute},
+		}, webdelivery.ErrBadResponse, -1, time.Minute},
 		"no event_timestamp_ms": {func(s *eventsService) {
 			s.body = func(int, string) (string, bool) {
 				return `{"columns":[{"name":"rule_id"}],"rows":[["a"]],"total_results":1}`, true
 			}
-		}, webdelivery.ErrBadReply, 0, time.Minute},
+		}, webdelivery.ErrBadResponse, 0, time.Minute},
 		"an invalid time": {func(s *eventsService) {
 			s.body = func(int, string) (string, bool) {
 				return `{"columns":[{"name":"event_timestamp_ms"}],"rows":[["noon"]],"total_results":1}`, true
 			}
-		}, webdelivery.ErrBadReply, 0, time.Minute},
+		}, webdelivery.ErrBadResponse, 0, time.Minute},
 		"other columns": {func(s *eventsService) {
 			s.body = func(n int, _ string) (string, bool) {
 				return `{"columns":[{"name":"event_timestamp_ms"},{"name":"domain"}],"rows":[["2026-11-20T13:00:00","a"]],"total_results":1}`, n == 2
 			}
-		}, webdelivery.ErrBadReply, -1, time.Minute},
+		}, webdelivery.ErrBadResponse, -1, time.Minute},
 		"the service limits the rows of a response": {func(s *eventsService) { s.cap, s.pieces = 150, 0 }, nil, 1000, time.Minute},
 		"the service limits its totals as well": {func(s *eventsService) {
 			s.cap, s.pieces = 150, 0
@@ -461,7 +461,7 @@ func TestWhatAnExportDoesNotBelieve(t *testing.T) {
 				return brokenOff(a + "," + b + ",[")
 			}
 			return whole("", 0)
-		}, "a b", webdelivery.ErrBadReply},
+		}, "a b", webdelivery.ErrBadResponse},
 		"a replica lacks events that were read before": {func(n int) (string, bool) {
 			switch n {
 			case 0:
@@ -489,8 +489,8 @@ func TestWhatAnExportDoesNotBelieve(t *testing.T) {
 			}
 			return whole(`["2026-11-20 12:00:01.000","a"],["2026-11-20 12:00:02.500","b"],`+c, 3)
 		}, "a b c", nil},
-		"events before the time range": {func(int) (string, bool) { return whole(`["2026-11-20T11:59:59.999","x"]`, 1) }, "", webdelivery.ErrBadReply},
-		"events behind the time range": {func(int) (string, bool) { return whole(`["2026-11-21T12:00:01","x"]`, 1) }, "", webdelivery.ErrBadReply},
+		"events before the time range": {func(int) (string, bool) { return whole(`["2026-11-20T11:59:59.999","x"]`, 1) }, "", webdelivery.ErrBadResponse},
+		"events behind the time range": {func(int) (string, bool) { return whole(`["2026-11-21T12:00:01","x"]`, 1) }, "", webdelivery.ErrBadResponse},
 		"an event at its end":          {func(int) (string, bool) { return whole(`["2026-11-21T12:00:00","x"]`, 1) }, "x", nil},
 	} {
 		t.Run(name, func(t *testing.T) {

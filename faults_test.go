@@ -219,13 +219,13 @@ func TestSwitchingProtocols(t *testing.T) {
 		inService(t, setup{}, func(f *fixture) {
 			f.fail(testserver.Fault{Handler: keepOpen})
 			began := time.Now()
-			require.ErrorIs(f, op.call(f.Context(), f.client), webdelivery.ErrBadReply, op.name)
+			require.ErrorIs(f, op.call(f.Context(), f.client), webdelivery.ErrBadResponse, op.name)
 			assert.Zero(f, time.Since(began), op.name)
 		})
 	}
 	inService(t, bySession, func(f *fixture) {
 		f.fail(testserver.Fault{Path: "/sessions", Count: 1, Handler: keepOpen})
-		require.ErrorIs(f, getTask.call(f.Context(), f.client), webdelivery.ErrBadReply)
+		require.ErrorIs(f, getTask.call(f.Context(), f.client), webdelivery.ErrBadResponse)
 		time.Sleep(time.Minute)
 		require.NoError(f, getTask.call(f.Context(), f.client))
 	})
@@ -286,7 +286,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 					var e *webdelivery.Error
 					require.ErrorAs(f, err, &e)
 					assert.Equal(f, status, e.StatusCode)
-					assert.ErrorIs(f, err, webdelivery.ErrBadReply)
+					assert.ErrorIs(f, err, webdelivery.ErrBadResponse)
 					assert.Contains(f, err.Error(), "http://evil.example.com")
 					assert.NotContains(f, fmt.Sprintf("%v %#v", err, e), "t0ps3cret")
 					assert.Equal(f, 1, f.requests(op))

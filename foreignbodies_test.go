@@ -277,7 +277,7 @@ func checkForeign(t *testing.T, where string, op step, s *foreignService, err er
 	case s.body.cut:
 		assert.ErrorIs(t, err, io.ErrUnexpectedEOF, where)
 	default:
-		assert.ErrorIs(t, err, webdelivery.ErrBadReply, where)
+		assert.ErrorIs(t, err, webdelivery.ErrBadResponse, where)
 	}
 }
 
@@ -332,7 +332,7 @@ func TestOtherObjectsThanTheOneThatWasAskedFor(t *testing.T) {
 		t.Run(tt.method, func(t *testing.T) {
 			t.Parallel()
 			require.NoError(t, tt.call(always(t, []byte(tt.right))))
-			require.ErrorIs(t, tt.call(always(t, []byte(tt.wrong))), webdelivery.ErrBadReply)
+			require.ErrorIs(t, tt.call(always(t, []byte(tt.wrong))), webdelivery.ErrBadResponse)
 		})
 	}
 }
@@ -348,10 +348,10 @@ func TestObjectsThatWouldBeMended(t *testing.T) {
 	} {
 		client := always(t, []byte(body))
 		_, err := client.NetworkLists.Get(t.Context(), "l1")
-		require.ErrorIs(t, err, webdelivery.ErrBadReply, body)
+		require.ErrorIs(t, err, webdelivery.ErrBadResponse, body)
 		ctx, once := onePoll(t.Context())
 		_, err = client.Tasks.Wait(ctx, "l1", once)
-		require.ErrorIs(t, err, webdelivery.ErrBadReply, body)
+		require.ErrorIs(t, err, webdelivery.ErrBadResponse, body)
 		require.NoError(t, client.Do(t.Context(), http.MethodGet, "/x", nil, &map[string]any{}), "Do reads as encoding/json does")
 	}
 	task, err := always(t, []byte(`{"task_id":"a","task_id":"b"}`)).NetworkLists.Delete(t.Context(), "l1")
@@ -366,7 +366,7 @@ func TestDoRefusesWhatIsNoJSON(t *testing.T) {
 		client := always(t, []byte(body))
 		for _, out := range []any{new(jsontext.Value), &struct{ json.RawMessage }{}, new(any), &map[string]any{}} {
 			err := client.Do(t.Context(), http.MethodGet, "/x", nil, out)
-			require.ErrorIs(t, err, webdelivery.ErrBadReply, "%T %s", out, body)
+			require.ErrorIs(t, err, webdelivery.ErrBadResponse, "%T %s", out, body)
 		}
 		err := client.Do(t.Context(), http.MethodGet, "/x", nil, new(json.RawMessage)) // which is as it is, but a page is no response
 		assert.Equal(t, strings.HasPrefix(body, "<"), err != nil, body)

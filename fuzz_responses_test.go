@@ -86,7 +86,7 @@ func FuzzPages(f *testing.F) {
 func checkPage[T any](t *testing.T, page *webdelivery.Page[T], err error, plain any, once bool, id func(T) string) {
 	t.Helper()
 	if err != nil {
-		require.ErrorIs(t, err, webdelivery.ErrBadReply)
+		require.ErrorIs(t, err, webdelivery.ErrBadResponse)
 		require.Nil(t, page)
 		if once {
 			require.NotContains(t, err.Error(), "comes twice")
@@ -143,7 +143,7 @@ func FuzzTask(f *testing.F) {
 		client := always(t, body)
 		task, err := client.Tasks.Get(t.Context(), "t1")
 		if err != nil {
-			require.True(t, errors.Is(err, webdelivery.ErrBadReply) || hasCode(body), "%v", err)
+			require.True(t, errors.Is(err, webdelivery.ErrBadResponse) || hasCode(body), "%v", err)
 			require.Nil(t, task)
 			return
 		}
@@ -231,7 +231,7 @@ func FuzzTransaction(f *testing.F) {
 			var refused *webdelivery.Error
 			require.ErrorAs(t, err, &refused)
 			if refused.Code < http.StatusBadRequest {
-				require.ErrorIs(t, err, webdelivery.ErrBadReply)
+				require.ErrorIs(t, err, webdelivery.ErrBadResponse)
 				return
 			}
 			if plain, once := plainly(body); once { // an envelope, not a transaction
@@ -291,7 +291,7 @@ func FuzzNetworkList(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		list, err := always(t, body).NetworkLists.Get(t.Context(), "a")
 		if err != nil {
-			require.True(t, errors.Is(err, webdelivery.ErrBadReply) || hasCode(body), "%v", err)
+			require.True(t, errors.Is(err, webdelivery.ErrBadResponse) || hasCode(body), "%v", err)
 			require.Nil(t, list)
 			return
 		}
@@ -337,7 +337,7 @@ func FuzzNames(f *testing.F) {
 		} {
 			got, err := read()
 			if err != nil {
-				require.True(t, errors.Is(err, webdelivery.ErrBadReply) || hasCode(body), "%v", err)
+				require.True(t, errors.Is(err, webdelivery.ErrBadResponse) || hasCode(body), "%v", err)
 				continue
 			}
 			if !once {

@@ -204,7 +204,7 @@ func (o NetworkListOptions) call() call {
 }
 
 // Get returns one list with its entries, up to 50,000, from one response. If the list does not exist, it returns
-// [ErrNotFound]. If the response has no id or a different one, it returns [ErrBadReply].
+// [ErrNotFound]. If the response has no id or a different one, it returns [ErrBadResponse].
 func (s *NetworkListsService) Get(ctx context.Context, id string) (*NetworkList, error) {
 	return s.get(ctx, id, "")
 }
@@ -297,7 +297,7 @@ func (o EntryOptions) call(id string) call {
 
 // GetEntry returns what the service says of an entry by its id: its list, but not the address, range or country itself,
 // which [NetworkListsService.AllEntries] has. If the entry does not exist, it returns [ErrNotFound]. If the response has
-// no id or another one, it returns [ErrBadReply].
+// no id or another one, it returns [ErrBadResponse].
 func (s *NetworkListsService) GetEntry(ctx context.Context, id, entryID string) (*NetworkListEntryInfo, error) {
 	return fetch[NetworkListEntryInfo](ctx, s.conn, objectCall("NetworkLists.GetEntry", entryPath, "", id, entryID))
 }

@@ -443,7 +443,7 @@ func assertNotCleared(f *fixture, address string) {
 	f.Helper()
 	task, err := f.client.NetworkLists.ClearEntries(f.Context(), listID)
 	assert.Nil(f, task)
-	require.ErrorIs(f, err, webdelivery.ErrBadReply, address)
+	require.ErrorIs(f, err, webdelivery.ErrBadResponse, address)
 	require.NotErrorIs(f, err, webdelivery.ErrInvalid)
 	require.ErrorContains(f, err, "entries_batch_deletion_uri")
 	assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
@@ -593,7 +593,7 @@ func TestABatchDeletionOfAnotherList(t *testing.T) {
 				require.NoError(f, err)
 				return
 			}
-			require.ErrorIs(f, err, webdelivery.ErrBadReply)
+			require.ErrorIs(f, err, webdelivery.ErrBadResponse)
 			assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 			assert.Zero(f, f.srv.Count(http.MethodPost, ""))
 		})

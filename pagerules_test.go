@@ -42,7 +42,7 @@ func TestPagesThatAreAmbiguous(t *testing.T) {
 			t.Run(name+" "+body, func(t *testing.T) {
 				t.Parallel()
 				ids, err := gather(reader.read(t.Context(), always(t, []byte(body)), paging{}))
-				require.ErrorIs(t, err, webdelivery.ErrBadReply)
+				require.ErrorIs(t, err, webdelivery.ErrBadResponse)
 				require.ErrorContains(t, err, says)
 				assert.Empty(t, ids)
 			})

@@ -169,7 +169,7 @@ func (p *Plan) String() string {
 // it.
 //
 // If the list does not exist, Plan returns [ErrNotFound]. If the response has no type or is another list, it returns
-// [ErrBadReply]. If the list changes while it is read, it returns an [*IncompleteError]: plan again.
+// [ErrBadResponse]. If the list changes while it is read, it returns an [*IncompleteError]: plan again.
 func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []string, options PlanOptions) (*Plan, error) {
 	if err := options.normalize(); err != nil {
 		return nil, err

@@ -391,7 +391,7 @@ func TestPlanRefusesBeforeItReads(t *testing.T) {
 		require.ErrorIs(f, err, webdelivery.ErrPlanRefused)
 		restore := f.srv.Fail(testserver.Fault{Path: "/config/networklists/*", Status: 200, Body: `{"id":"other","type":"IP"}`})
 		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.1"}, anything)
-		require.ErrorIs(f, err, webdelivery.ErrBadReply, "another list")
+		require.ErrorIs(f, err, webdelivery.ErrBadResponse, "another list")
 		assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 		assert.Nil(f, plan)
 		upper := strings.ToUpper(listID)

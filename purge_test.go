@@ -324,7 +324,7 @@ func TestPurgeWithoutTransaction(t *testing.T) {
 					f.fail(testserver.Fault{Path: "/cache/purge", Status: status, Body: body})
 					receipt, err := f.client.Purge.Submit(f.Context(), purgeOf(anObject))
 					assert.Nil(f, receipt)
-					assert.ErrorIs(f, err, webdelivery.ErrBadReply)
+					assert.ErrorIs(f, err, webdelivery.ErrBadResponse)
 					assert.Equal(f, outcome, webdelivery.OutcomeOf(err))
 					assert.Len(f, f.srv.Requests(), 1)
 				})
@@ -379,7 +379,7 @@ func TestPurgeWhoseTransactionIsElsewhere(t *testing.T) {
 						assert.Equal(t, webdelivery.PurgeReceipt{Code: 201, Description: "d", TransactionID: tt.id, StatusURI: address}, *receipt)
 					} else {
 						assert.Nil(t, receipt)
-						require.ErrorIs(t, err, webdelivery.ErrBadReply)
+						require.ErrorIs(t, err, webdelivery.ErrBadResponse)
 						require.NotErrorIs(t, err, webdelivery.ErrInvalid)
 						require.ErrorContains(t, err, "no transaction id")
 						require.ErrorContains(t, err, strings.ReplaceAll(tt.reason, "api.example.com", host))

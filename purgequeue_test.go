@@ -630,14 +630,14 @@ func TestAcceptedWithoutATransaction(t *testing.T) {
 							_, _ = io.WriteString(w, body)
 						}})
 						_, err := f.client.Purge.Submit(f.Context(), purgeOf(object(1)))
-						require.ErrorIs(f, err, webdelivery.ErrBadReply)
+						require.ErrorIs(f, err, webdelivery.ErrBadResponse)
 						assert.Equal(f, want, webdelivery.OutcomeOf(err))
 						want := want
 						if wait {
 							want = unknown
 						}
 						_, err = q.Purge(f.Context(), webdelivery.Exact(object(1)))
-						require.ErrorIs(f, err, webdelivery.ErrBadReply)
+						require.ErrorIs(f, err, webdelivery.ErrBadResponse)
 						assert.Equal(f, want, webdelivery.OutcomeOf(err))
 					})
 				}

@@ -228,7 +228,7 @@ func matrix() []faultRow {
 			variants: statuses(405, 406, 409, 410, 413, 422),
 		},
 		{
-			fault: "A redirect, to any address", is: webdelivery.ErrBadReply, promises: unclear,
+			fault: "A redirect, to any address", is: webdelivery.ErrBadResponse, promises: unclear,
 			variants: []variant{
 				{name: "300", fault: status(300, "Location", elsewhere)},
 				{name: "301", fault: status(301, "Location", elsewhere)},
@@ -239,7 +239,7 @@ func matrix() []faultRow {
 			},
 		},
 		{
-			fault: "304 to a request without a condition", is: webdelivery.ErrBadReply, promises: unclear,
+			fault: "304 to a request without a condition", is: webdelivery.ErrBadResponse, promises: unclear,
 			variants: statuses(304),
 		},
 		{
@@ -301,14 +301,14 @@ func matrix() []faultRow {
 			variants: []variant{{name: "dribble", fault: testserver.Fault{Dribble: time.Second}, timeout: true, applied: true, body: true}},
 		},
 		{
-			fault: "A success status with an HTML page", is: webdelivery.ErrBadReply, promises: unclear,
+			fault: "A success status with an HTML page", is: webdelivery.ErrBadResponse, promises: unclear,
 			variants: []variant{
 				{name: "HTML", fault: testserver.Fault{Status: 200, Header: html, Body: "<html>"}, body: true},
 				{name: "what says that it is", fault: testserver.Fault{Status: 200, Header: html, Body: "{}"}, body: true},
 			},
 		},
 		{
-			fault: "A success status with a body that is not JSON", is: webdelivery.ErrBadReply,
+			fault: "A success status with a body that is not JSON", is: webdelivery.ErrBadResponse,
 			promises: unclear.but(colDelete, promise{}).but(colWrite, promise{}),
 			variants: []variant{
 				{name: "trailing garbage", fault: success(`{"id":"a"} x`), body: true},

@@ -183,7 +183,7 @@ func TestRepliesThatAreRefused(t *testing.T) {
 				inFakeTime(t, setup{}, func(f *fixture) {
 					f.answers(tt.body)
 					_, err := way(f.Context(), f.client)
-					require.ErrorIs(f, err, webdelivery.ErrBadReply)
+					require.ErrorIs(f, err, webdelivery.ErrBadResponse)
 					assert.ErrorContains(f, err, tt.says)
 					var e *webdelivery.Error
 					require.ErrorAs(f, err, &e)
@@ -303,7 +303,7 @@ func TestStreamsThatStandStill(t *testing.T) {
 				var timeout interface{ Timeout() bool }
 				require.ErrorAs(f, err, &timeout)
 				assert.True(f, timeout.Timeout())
-				require.NotErrorIs(f, err, webdelivery.ErrBadReply)
+				require.NotErrorIs(f, err, webdelivery.ErrBadResponse)
 			})
 		})
 	}
@@ -324,7 +324,7 @@ func TestAProgramMayTakeItsTime(t *testing.T) {
 	})
 }
 
-// If the connection is cut or the context ends, the stream ends with that error, not with ErrBadReply.
+// If the connection is cut or the context ends, the stream ends with that error, not with ErrBadResponse.
 func TestStreamsThatAreCut(t *testing.T) {
 	t.Parallel()
 	body := resultOf([]string{"a"}, strings.TrimSuffix(strings.Repeat(`["some text"],`, 1000), ","))
@@ -342,7 +342,7 @@ func TestStreamsThatAreCut(t *testing.T) {
 				}})
 				rows, err := collect(f.client.Stats.Events.All(f.Context(), firstRows))
 				require.ErrorIs(f, err, io.ErrUnexpectedEOF)
-				require.NotErrorIs(f, err, webdelivery.ErrBadReply)
+				require.NotErrorIs(f, err, webdelivery.ErrBadResponse)
 				assert.NotEmpty(f, rows)
 				assert.Equal(f, 1, f.srv.Count("", eventsData), "after rows were yielded, there is no retry")
 			})

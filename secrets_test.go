@@ -145,8 +145,8 @@ func TestNothingShowsASecret(t *testing.T) {
 // showSettings shows the parts that a client is created from.
 func (s *showcase) showSettings(f *fixture, settings setup, password string) {
 	s.show(settings.auth, f.client, settings.options, webdelivery.Dialect{}, webdelivery.RetryPolicy{}, webdelivery.Asc("hits"),
-		webdelivery.WAFByBrowser, webdelivery.ShapingByBrowser, webdelivery.OutcomeUnknown, webdelivery.ListTypeGEO, webdelivery.Permit{},
-		webdelivery.TrendsQuery{}, webdelivery.WAFTopKQuery{}, webdelivery.ShapingTopKQuery{})
+		webdelivery.WAFByBrowser, webdelivery.TrafficShapingByBrowser, webdelivery.OutcomeUnknown, webdelivery.ListTypeGEO, webdelivery.Permit{},
+		webdelivery.TrendsQuery{}, webdelivery.WAFTopKQuery{}, webdelivery.TrafficShapingTopKQuery{})
 	for _, url := range []string{
 		"https://alice:" + password + "@api.example.com", "alice:" + password + "@api.example.com", "https://api.example.com?password=" + password,
 		"https://" + password + "\x7f", "https://api.example.com#" + password,

@@ -35,7 +35,7 @@ type Session struct {
 // itself does not use the session: with [SessionAuth], it creates its own.
 //
 // If user name or password are wrong, Create returns [ErrUnauthorized] and does not retry. If the response has no
-// session id, it returns [ErrBadReply]. With [SessionToken], the client cannot log in: Create returns an [*Error] and
+// session id, it returns [ErrBadResponse]. With [SessionToken], the client cannot log in: Create returns an [*Error] and
 // sends nothing. (Open point 5.)
 func (s *SessionsService) Create(ctx context.Context) (*Session, error) {
 	r, err := s.conn.send(ctx, describe("Sessions.Create", http.MethodPost, sessionsPath, ""))
@@ -55,7 +55,7 @@ func (s *SessionsService) logIn(ctx context.Context) (token redact.Secret, refus
 	session, err := s.Create(withoutCaller(ctx))
 	if err != nil {
 		if e, ok := errors.AsType[*Error](err); ok {
-			refused = e.markLogin() && e.Attempts > 0 || errors.Is(err, ErrBadReply)
+			refused = e.markLogin() && e.Attempts > 0 || errors.Is(err, ErrBadResponse)
 		}
 		return token, refused, err
 	}

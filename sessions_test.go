@@ -117,7 +117,7 @@ func TestSessionThatCannotBeReadIsTold(t *testing.T) {
 				f.fail(sessionResponse(tt.body, tt.contentType, tt.cookies...))
 				session, err := f.client.Sessions.Create(f.Context())
 				assert.Nil(f, session)
-				assert.ErrorIs(f, err, webdelivery.ErrBadReply)
+				assert.ErrorIs(f, err, webdelivery.ErrBadResponse)
 				var e *webdelivery.Error
 				require.ErrorAs(f, err, &e)
 				assert.Empty(f, e.Body)
@@ -212,7 +212,7 @@ func TestSessionsOfSeveralCookies(t *testing.T) {
 		name    string
 		cookies []string
 		body    string
-		id      string // "": ErrBadReply
+		id      string // "": ErrBadResponse
 	}{
 		{"the last one", []string{"authtoken=old", "authtoken=new; Path=/; Max-Age=3600"}, "", "new"},
 		{"the last one was removed", []string{"authtoken=new", "authtoken=old; Max-Age=0"}, "", "new"},
@@ -233,7 +233,7 @@ func TestSessionsOfSeveralCookies(t *testing.T) {
 			})
 			session, err := client.Sessions.Create(t.Context())
 			if tt.id == "" {
-				require.ErrorIs(t, err, webdelivery.ErrBadReply)
+				require.ErrorIs(t, err, webdelivery.ErrBadResponse)
 				return
 			}
 			require.NoError(t, err)

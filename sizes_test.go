@@ -101,7 +101,7 @@ func TestEndlessReplies(t *testing.T) {
 		{"an escaped string", `{"id":"`, `\u0061`, nil},
 		{"a number", `{"progress":`, "1", nil},
 		{"a name", `{"`, "a", nil},
-		{"nesting", `{"items":`, "[", webdelivery.ErrBadReply}, // the tokenizer's limit comes first
+		{"nesting", `{"items":`, "[", webdelivery.ErrBadResponse}, // the tokenizer's limit comes first
 		{"a row", columns + `"rows":[[`, "1,", nil},
 		{"a cell", columns + `"rows":[["`, "a", nil},
 		{"blanks between rows", columns + `"rows":[[1],`, "\n", nil},

@@ -84,5 +84,5 @@ func (s *NetworkListsService) snapshot(ctx context.Context, id string) (entries 
 
 // unusable returns the error for a list that cannot be used. Nothing was changed.
 func (s *NetworkListsService) unusable(format string, args ...any) error {
-	return &changeError{fmt.Errorf("%w: %s", ErrBadReply, s.conn.secrets.Text(fmt.Sprintf(format, args...))), OutcomeNotApplied}
+	return &changeError{fmt.Errorf("%w: %s", ErrBadResponse, s.conn.secrets.Text(fmt.Sprintf(format, args...))), OutcomeNotApplied}
 }

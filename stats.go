@@ -42,17 +42,17 @@ const (
 	WAFBySeverity    WAFCategory = "severity"    // by severity of the event
 )
 
-// ShapingCategory selects the dimension that a traffic shaping top-K groups by.
-type ShapingCategory string
+// TrafficShapingCategory selects the dimension that a traffic shaping top-K groups by.
+type TrafficShapingCategory string
 
 // The categories of the traffic shaping top-K.
 const (
-	ShapingByBrowser           ShapingCategory = "browser"           // by browser of the client
-	ShapingByClientIP          ShapingCategory = "clientip"          // by address of the client
-	ShapingByCountry           ShapingCategory = "country"           // by country of the client
-	ShapingByRateLimitClientIP ShapingCategory = "ratelimitclientip" // by address of the client that is rate limited
-	ShapingByRateLimitCountry  ShapingCategory = "ratelimitcountry"  // by country that is rate limited
-	ShapingByRequestPath       ShapingCategory = "requestpath"       // by path that was requested
+	TrafficShapingByBrowser           TrafficShapingCategory = "browser"           // by browser of the client
+	TrafficShapingByClientIP          TrafficShapingCategory = "clientip"          // by address of the client
+	TrafficShapingByCountry           TrafficShapingCategory = "country"           // by country of the client
+	TrafficShapingByRateLimitClientIP TrafficShapingCategory = "ratelimitclientip" // by address of the client that is rate limited
+	TrafficShapingByRateLimitCountry  TrafficShapingCategory = "ratelimitcountry"  // by country that is rate limited
+	TrafficShapingByRequestPath       TrafficShapingCategory = "requestpath"       // by path that was requested
 )
 
 func newStatsService(f *conn) *StatsService {
@@ -80,9 +80,9 @@ func (s *StatsService) WAFTopK(category WAFCategory) *StatsFamily[WAFTopKQuery] 
 
 // TrafficShapingTopK returns the family that reads up to 1,000 of the largest groups of blocking and rate limiting.
 // Otherwise it behaves like WAFTopK.
-func (s *StatsService) TrafficShapingTopK(category ShapingCategory) *StatsFamily[ShapingTopKQuery] {
+func (s *StatsService) TrafficShapingTopK(category TrafficShapingCategory) *StatsFamily[TrafficShapingTopKQuery] {
 	dimension, known := shapingCategories[category]
-	family := &StatsFamily[ShapingTopKQuery]{conn: s.conn, rules: statsRules{
+	family := &StatsFamily[TrafficShapingTopKQuery]{conn: s.conn, rules: statsRules{
 		name: "Stats.TrafficShapingTopK", path: "/stats/security/trafficshaping/topk/" + string(category), aggregated: true, top: shapingTopKRows, dimension: dimension,
 	}}
 	if !known {
@@ -139,7 +139,7 @@ type QueryEcho struct {
 // Query reads one response, of at most 10 rows if the Limit of the query is 0. [Result.Truncated] reports whether more
 // match; All streams every row. [WithMaxResponseBytes] limits the response. If rows are missing, Query returns the
 // partial Result together with an [*IncompleteError]. With any other error, the Result is nil. If the response is not a
-// result, the error is [ErrBadReply].
+// result, the error is [ErrBadResponse].
 func (f *StatsFamily[Q]) Query(ctx context.Context, query Q) (*Result, error) {
 	p := query.params()
 	parameters, err := f.parameters(&p)

@@ -94,7 +94,7 @@ func TestWhatAQuerySends(t *testing.T) {
 			return err
 		}, "/stats/security/waf/topk/clientip/data", with("filters", "a==1")},
 		{"traffic shaping top-K", func(ctx context.Context, s *webdelivery.StatsService) error {
-			_, err := s.TrafficShapingTopK(webdelivery.ShapingByRateLimitCountry).Query(ctx, webdelivery.ShapingTopKQuery{
+			_, err := s.TrafficShapingTopK(webdelivery.TrafficShapingByRateLimitCountry).Query(ctx, webdelivery.TrafficShapingTopKQuery{
 				Dimensions: full.Dimensions, Metrics: full.Metrics, Start: spanStart, End: spanEnd,
 				SortBy: []webdelivery.Sort{webdelivery.Asc("hits")}, Limit: 7,
 			})
@@ -123,7 +123,7 @@ func TestWhatAQuerySends(t *testing.T) {
 func TestCategories(t *testing.T) {
 	t.Parallel()
 	span := webdelivery.WAFTopKQuery{Dimensions: []string{"a"}, Metrics: []string{"hits"}, Start: spanStart, End: spanEnd}
-	shaping := webdelivery.ShapingTopKQuery{Dimensions: span.Dimensions, Metrics: span.Metrics, Start: spanStart, End: spanEnd}
+	shaping := webdelivery.TrafficShapingTopKQuery{Dimensions: span.Dimensions, Metrics: span.Metrics, Start: spanStart, End: spanEnd}
 	inFakeTime(t, setup{}, func(f *fixture) {
 		f.srv.Fail(faultFor("", resultOf([]string{"a"})))
 		var want []string
@@ -135,10 +135,10 @@ func TestCategories(t *testing.T) {
 			require.NoError(f, err)
 			want = append(want, "/acme/v1/stats/security/waf/topk/"+name+"/data")
 		}
-		for category, name := range map[webdelivery.ShapingCategory]string{
-			webdelivery.ShapingByBrowser: "browser", webdelivery.ShapingByClientIP: "clientip", webdelivery.ShapingByCountry: "country",
-			webdelivery.ShapingByRateLimitClientIP: "ratelimitclientip", webdelivery.ShapingByRateLimitCountry: "ratelimitcountry",
-			webdelivery.ShapingByRequestPath: "requestpath",
+		for category, name := range map[webdelivery.TrafficShapingCategory]string{
+			webdelivery.TrafficShapingByBrowser: "browser", webdelivery.TrafficShapingByClientIP: "clientip", webdelivery.TrafficShapingByCountry: "country",
+			webdelivery.TrafficShapingByRateLimitClientIP: "ratelimitclientip", webdelivery.TrafficShapingByRateLimitCountry: "ratelimitcountry",
+			webdelivery.TrafficShapingByRequestPath: "requestpath",
 		} {
 			_, err := f.client.Stats.TrafficShapingTopK(category).Query(f.Context(), shaping)
 			require.NoError(f, err)
@@ -151,7 +151,7 @@ func TestCategories(t *testing.T) {
 		assert.Equal(f, want, got)
 
 		for _, unknown := range []string{"", "asn", "../../events", "Browser"} {
-			waf, shape := f.client.Stats.WAFTopK(webdelivery.WAFCategory(unknown)), f.client.Stats.TrafficShapingTopK(webdelivery.ShapingCategory(unknown))
+			waf, shape := f.client.Stats.WAFTopK(webdelivery.WAFCategory(unknown)), f.client.Stats.TrafficShapingTopK(webdelivery.TrafficShapingCategory(unknown))
 			_, err1 := waf.Query(f.Context(), span)
 			_, err2 := shape.Query(f.Context(), shaping)
 			_, err3 := waf.Head(f.Context(), span)
@@ -284,7 +284,7 @@ func TestListsOfNames(t *testing.T) {
 				refused := func(err error) {
 					var e *webdelivery.Error
 					require.ErrorAs(f, err, &e)
-					require.ErrorIs(f, err, webdelivery.ErrBadReply)
+					require.ErrorIs(f, err, webdelivery.ErrBadResponse)
 					assert.Equal(f, tt.body, string(e.Body))
 				}
 				if tt.names == nil {
@@ -314,7 +314,7 @@ func TestHead(t *testing.T) {
 	inFakeTime(t, setup{}, func(f *fixture) {
 		f.fail(testserver.Fault{Method: http.MethodHead, Status: 200, Header: http.Header{"X-Total": {"7"}, "Set-Cookie": {"authtoken=x"}}})
 		span := webdelivery.WAFTopKQuery{Dimensions: []string{"a"}, Start: spanStart, End: spanEnd}
-		shaping := webdelivery.ShapingTopKQuery{Dimensions: []string{"a"}, Start: spanStart, End: spanEnd}
+		shaping := webdelivery.TrafficShapingTopKQuery{Dimensions: []string{"a"}, Start: spanStart, End: spanEnd}
 		for path, head := range map[string]func(context.Context) (http.Header, error){
 			"/stats/security/events": func(ctx context.Context) (http.Header, error) { return f.client.Stats.Events.Head(ctx, aDay) },
 			"/stats/security/request/trends": func(ctx context.Context) (http.Header, error) {
@@ -324,7 +324,7 @@ func TestHead(t *testing.T) {
 				return f.client.Stats.WAFTopK(webdelivery.WAFByRuleID).Head(ctx, span)
 			},
 			"/stats/security/trafficshaping/topk/clientip": func(ctx context.Context) (http.Header, error) {
-				return f.client.Stats.TrafficShapingTopK(webdelivery.ShapingByClientIP).Head(ctx, shaping)
+				return f.client.Stats.TrafficShapingTopK(webdelivery.TrafficShapingByClientIP).Head(ctx, shaping)
 			},
 		} {
 			h, err := head(f.Context())
@@ -428,8 +428,8 @@ func TestAllOfATopK(t *testing.T) {
 			f.fail(first)
 			rows := strings.TrimSuffix(strings.Repeat("[1],", tt.rows), ",")
 			f.fail(faultFor(path, fmt.Sprintf(`{"columns":[{"name":"a"}],"rows":[%s],"total_results":%d}`, rows, tt.total)))
-			q := webdelivery.ShapingTopKQuery{Dimensions: []string{"a"}, Metrics: []string{"hits"}, Start: spanStart, End: spanEnd}
-			got, err := collect(f.client.Stats.TrafficShapingTopK(webdelivery.ShapingByCountry).All(f.Context(), q))
+			q := webdelivery.TrafficShapingTopKQuery{Dimensions: []string{"a"}, Metrics: []string{"hits"}, Start: spanStart, End: spanEnd}
+			got, err := collect(f.client.Stats.TrafficShapingTopK(webdelivery.TrafficShapingByCountry).All(f.Context(), q))
 			assert.Len(f, got, tt.rows)
 			assert.Equal(f, []string{"1", "1000"}, limitsOf(f))
 			if !tt.incomplete {

@@ -39,7 +39,7 @@ var (
 		"browser": "client_browser", "clientip": "client_ip", "country": "client_country_code", "requestpath": "",
 		"ruleid": "rule_id", "severity": "event_severity",
 	}
-	shapingCategories = map[ShapingCategory]string{
+	shapingCategories = map[TrafficShapingCategory]string{
 		"browser": "client_browser", "clientip": "client_ip", "country": "client_country_code",
 		"ratelimitclientip": "", "ratelimitcountry": "", "requestpath": "",
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // Dimensions returns the names of the dimensions of the family. If the list has an unknown shape, it returns
-// [ErrBadReply], and the Body of the [*Error] has the list (open point 14).
+// [ErrBadResponse], and the Body of the [*Error] has the list (open point 14).
 func (f *StatsFamily[Q]) Dimensions(ctx context.Context) ([]string, error) {
 	return f.names(ctx, "dimensions")
 }
@@ -20,7 +20,7 @@ func (f *StatsFamily[Q]) Metrics(ctx context.Context) ([]string, error) {
 }
 
 // Groupings returns the sets of dimensions that one query of the family may ask for together. Raw events have none, so
-// Groupings of Events returns a [*ValidationError]. If the list has an unknown shape, it returns [ErrBadReply] (open
+// Groupings of Events returns a [*ValidationError]. If the list has an unknown shape, it returns [ErrBadResponse] (open
 // point 14). (Service document, [section 4.3].)
 //
 // [section 4.3]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#43-security-statistics-endpoints

@@ -126,8 +126,8 @@ type WAFTopKQuery struct {
 	Filter     filters.Expr // nil: no filter
 }
 
-// ShapingTopKQuery requests the largest groups of a traffic shaping top-K, up to 1,000.
-type ShapingTopKQuery struct {
+// TrafficShapingTopKQuery requests the largest groups of a traffic shaping top-K, up to 1,000.
+type TrafficShapingTopKQuery struct {
 	Dimensions []string     // must form a valid grouping set, see Groupings; none: that of the category, if it is known (open point 47)
 	Metrics    []string     // default MetricHits
 	Start, End time.Time    // as in EventsQuery
@@ -141,7 +141,7 @@ type ShapingTopKQuery struct {
 //
 // [section 4.2]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#42-common-rules-for-security-statistics-queries
 type StatsQuery interface {
-	EventsQuery | TrendsQuery | WAFTopKQuery | ShapingTopKQuery
+	EventsQuery | TrendsQuery | WAFTopKQuery | TrafficShapingTopKQuery
 
 	params() statsParams
 }
@@ -161,7 +161,7 @@ func (q WAFTopKQuery) params() statsParams {
 	return statsParams{Dimensions: q.Dimensions, Metrics: q.Metrics, Start: q.Start, End: q.End, Filter: q.Filter}
 }
 
-func (q ShapingTopKQuery) params() statsParams {
+func (q TrafficShapingTopKQuery) params() statsParams {
 	return statsParams{
 		Dimensions: q.Dimensions, Metrics: q.Metrics, Start: q.Start, End: q.End, Filter: q.Filter, SortBy: q.SortBy, Limit: int64(q.Limit),
 	}

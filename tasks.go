@@ -103,7 +103,7 @@ type TaskListOptions struct {
 // Get returns one task. A task that ended with an error condition is not an error here.
 //
 // If the task does not exist, Get returns [ErrNotFound]. If id is empty, it returns a [*ValidationError]. If the
-// response has no id or another one, it returns [ErrBadReply].
+// response has no id or another one, it returns [ErrBadResponse].
 func (s *TasksService) Get(ctx context.Context, id string) (*Task, error) {
 	return fetch[Task](ctx, s.conn, s.taskCall(id))
 }
@@ -112,7 +112,7 @@ func (s *TasksService) Get(ctx context.Context, id string) (*Task, error) {
 // see [Page].
 //
 // If a number is below 0, or Since is outside the years 1 to 9999, List returns a [*ValidationError]. If the service
-// rejects the parameters, it returns [ErrBadRequest]. If the response is not a page, it returns [ErrBadReply].
+// rejects the parameters, it returns [ErrBadRequest]. If the response is not a page, it returns [ErrBadResponse].
 func (s *TasksService) List(ctx context.Context, options TaskListOptions) (*Page[Task], error) {
 	return fetchPage[Task](ctx, s.conn, s.listCall(options))
 }
@@ -143,7 +143,7 @@ func (s *TasksService) listCall(options TaskListOptions) call {
 // any other error, the task itself goes on, and its outcome is [OutcomeUnknown].
 //
 // A transient failure does not end Wait: no connection, no response in time, 408, 429 or 5xx. Nor does a response that
-// is not a task ([ErrBadReply]), such as a maintenance page. Wait polls again after the usual interval, or the longer
+// is not a task ([ErrBadResponse]), such as a maintenance page. Wait polls again after the usual interval, or the longer
 // one that Retry-After asks for, but at the latest when [WaitMaxOutage] is over, and [WaitProgress] gets the error. Without
 // a deadline and without [WaitTimeout], Wait polls for as long as the task runs and can be read.
 //

@@ -91,7 +91,7 @@ func TestCollect(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, `[["x"] ["y"] ["z"]]`, fmt.Sprint(rows), "each row has its own values")
 	rows, err = webdelivery.Collect(always(t, []byte(resultOf([]string{"a"}, `["x"]`, `[]`))).Stats.Events.All(t.Context(), firstRows))
-	require.ErrorIs(t, err, webdelivery.ErrBadReply)
+	require.ErrorIs(t, err, webdelivery.ErrBadResponse)
 	assert.Equal(t, `[["x"]]`, fmt.Sprint(rows))
 }
 
@@ -109,9 +109,9 @@ func TestDefaultsOfTopK(t *testing.T) {
 			return errors.Join(err, err2, err3)
 		}
 	}
-	shaping := func(c webdelivery.ShapingCategory) ask {
+	shaping := func(c webdelivery.TrafficShapingCategory) ask {
 		return func(ctx context.Context, s *webdelivery.StatsService) error {
-			q := webdelivery.ShapingTopKQuery{Start: spanStart, End: spanEnd, SortBy: []webdelivery.Sort{webdelivery.Desc("hits")}}
+			q := webdelivery.TrafficShapingTopKQuery{Start: spanStart, End: spanEnd, SortBy: []webdelivery.Sort{webdelivery.Desc("hits")}}
 			_, err := s.TrafficShapingTopK(c).Query(ctx, q)
 			_, err2 := collect(s.TrafficShapingTopK(c).All(ctx, q))
 			_, err3 := collect(s.TrafficShapingTopK(c).All(ctx, q))
@@ -129,12 +129,12 @@ func TestDefaultsOfTopK(t *testing.T) {
 		{"waf ruleid", waf(webdelivery.WAFByRuleID), "rule_id"},
 		{"waf severity", waf(webdelivery.WAFBySeverity), "event_severity"},
 		{"waf requestpath", waf(webdelivery.WAFByRequestPath), ""},
-		{"shaping browser", shaping(webdelivery.ShapingByBrowser), "client_browser"},
-		{"shaping clientip", shaping(webdelivery.ShapingByClientIP), "client_ip"},
-		{"shaping country", shaping(webdelivery.ShapingByCountry), "client_country_code"},
-		{"shaping ratelimitclientip", shaping(webdelivery.ShapingByRateLimitClientIP), ""},
-		{"shaping ratelimitcountry", shaping(webdelivery.ShapingByRateLimitCountry), ""},
-		{"shaping requestpath", shaping(webdelivery.ShapingByRequestPath), ""},
+		{"shaping browser", shaping(webdelivery.TrafficShapingByBrowser), "client_browser"},
+		{"shaping clientip", shaping(webdelivery.TrafficShapingByClientIP), "client_ip"},
+		{"shaping country", shaping(webdelivery.TrafficShapingByCountry), "client_country_code"},
+		{"shaping ratelimitclientip", shaping(webdelivery.TrafficShapingByRateLimitClientIP), ""},
+		{"shaping ratelimitcountry", shaping(webdelivery.TrafficShapingByRateLimitCountry), ""},
+		{"shaping requestpath", shaping(webdelivery.TrafficShapingByRequestPath), ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -305,10 +305,10 @@ func TestTransactionWithoutStatusIsAnError(t *testing.T) {
 			inFakeTime(t, setup{}, func(f *fixture) {
 				answerWith(f, "/transactions/7", body, body)
 				tx, err := f.client.Purge.Status(f.Context(), 7)
-				assert.ErrorIs(f, err, webdelivery.ErrBadReply)
+				assert.ErrorIs(f, err, webdelivery.ErrBadResponse)
 				assert.Nil(f, tx)
 				tx, err = f.client.Purge.Wait(f.Context(), 7, webdelivery.WaitTimeout(300*time.Millisecond))
-				assert.ErrorIs(f, err, webdelivery.ErrBadReply)
+				assert.ErrorIs(f, err, webdelivery.ErrBadResponse)
 				assert.ErrorIs(f, err, context.DeadlineExceeded, "the next response may be valid")
 				assert.Nil(f, tx)
 				assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))

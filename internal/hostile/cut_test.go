@@ -197,7 +197,7 @@ func TestBodiesThatAreCut(t *testing.T) {
 					always := &cutServer{framing: f, status: "200 OK", whole: call.whole, cut: cut, first: -1}
 					err = call.call(t.Context(), always.start(t))
 					require.ErrorIs(t, err, io.ErrUnexpectedEOF)
-					require.NotErrorIs(t, err, webdelivery.ErrBadReply)
+					require.NotErrorIs(t, err, webdelivery.ErrBadResponse)
 					assert.Equal(t, call.attempts, always.requests.Load())
 					assert.Equal(t, call.outcome, webdelivery.OutcomeOf(err))
 				})
@@ -286,7 +286,7 @@ func TestRowsThatAreCut(t *testing.T) {
 					require.Error(t, err)
 					if !f.closeDelimited {
 						require.ErrorIs(t, err, io.ErrUnexpectedEOF)
-						require.NotErrorIs(t, err, webdelivery.ErrBadReply)
+						require.NotErrorIs(t, err, webdelivery.ErrBadResponse)
 					}
 				})
 			}
@@ -319,7 +319,7 @@ func TestBadBodiesThatAreNotCut(t *testing.T) {
 					}
 					s := &cutServer{framing: f, status: "200 OK", whole: body, cut: len(body), first: -1}
 					err := call.call(t.Context(), s.start(t))
-					require.ErrorIs(t, err, webdelivery.ErrBadReply, call)
+					require.ErrorIs(t, err, webdelivery.ErrBadResponse, call)
 					assert.Equal(t, int64(1), s.requests.Load(), call)
 				}
 			})

@@ -192,9 +192,9 @@ func TestHeadersThatEndTheStream(t *testing.T) {
 	}))
 	transport := trusted.transport(t)
 	c := client(t, "https://"+service.addr, quick(transport)...)
-	require.ErrorIs(t, getTask(bounded(t), c), webdelivery.ErrBadReply)
+	require.ErrorIs(t, getTask(bounded(t), c), webdelivery.ErrBadResponse)
 	err := submit(bounded(t), c)
-	require.ErrorIs(t, err, webdelivery.ErrBadReply)
+	require.ErrorIs(t, err, webdelivery.ErrBadResponse)
 	assert.Equal(t, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
 	assert.NoError(t, addEntries(bounded(t), c))
 }

@@ -61,8 +61,8 @@ func statistics() []Operation {
 	waf := func(end time.Time, _ int) webdelivery.WAFTopKQuery {
 		return webdelivery.WAFTopKQuery{Dimensions: country, Metrics: hits, Start: end.Add(-span), End: end}
 	}
-	shaping := func(end time.Time, limit int) webdelivery.ShapingTopKQuery {
-		return webdelivery.ShapingTopKQuery{Dimensions: country, Metrics: hits, Start: end.Add(-span), End: end, SortBy: most, Limit: limit}
+	shaping := func(end time.Time, limit int) webdelivery.TrafficShapingTopKQuery {
+		return webdelivery.TrafficShapingTopKQuery{Dimensions: country, Metrics: hits, Start: end.Add(-span), End: end, SortBy: most, Limit: limit}
 	}
 	type ofTrends = webdelivery.StatsFamily[webdelivery.TrendsQuery]
 	const base = "/stats/security/"
@@ -86,9 +86,9 @@ func statistics() []Operation {
 				return c.Stats.WAFTopK(webdelivery.WAFByCountry)
 			}),
 		aggregatedOf(
-			family[webdelivery.ShapingTopKQuery]{"Stats.TrafficShapingTopK", base + "trafficshaping/topk/" + string(webdelivery.ShapingByCountry), shaping, groups, countries, false},
-			func(c *client) *webdelivery.StatsFamily[webdelivery.ShapingTopKQuery] {
-				return c.Stats.TrafficShapingTopK(webdelivery.ShapingByCountry)
+			family[webdelivery.TrafficShapingTopKQuery]{"Stats.TrafficShapingTopK", base + "trafficshaping/topk/" + string(webdelivery.TrafficShapingByCountry), shaping, groups, countries, false},
+			func(c *client) *webdelivery.StatsFamily[webdelivery.TrafficShapingTopKQuery] {
+				return c.Stats.TrafficShapingTopK(webdelivery.TrafficShapingByCountry)
 			}),
 	)
 }

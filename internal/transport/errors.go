@@ -17,7 +17,7 @@ import (
 var (
 	ErrUnauthorized     = errors.New("webdelivery: unauthorized")
 	ErrRateLimited      = errors.New("webdelivery: rate limited")
-	ErrBadReply         = errors.New("webdelivery: bad response")
+	ErrBadResponse      = errors.New("webdelivery: bad response")
 	ErrResponseTooLarge = errors.New("webdelivery: response too large")
 )
 

@@ -191,7 +191,7 @@ func Final(status int) bool {
 func (a *attempt) transient() bool {
 	if a.err != nil {
 		f, ok := errors.AsType[*failure](a.err)
-		forGood := ok && f.unsent || errors.Is(a.err, ErrResponseTooLarge) || errors.Is(a.err, ErrBadReply) || Misdirected(a.err)
+		forGood := ok && f.unsent || errors.Is(a.err, ErrResponseTooLarge) || errors.Is(a.err, ErrBadResponse) || Misdirected(a.err)
 		return !forGood
 	}
 	status := a.effectiveStatus()

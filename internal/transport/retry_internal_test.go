@@ -297,7 +297,7 @@ func TestTransientErrors(t *testing.T) {
 		{"no such host", &net.DNSError{IsNotFound: true}, false},
 		{"no permit", unsent("waiting for a purge permit", io.EOF), false},
 		{"too large", ErrResponseTooLarge, false},
-		{"a status that is none", ErrBadReply, false},
+		{"a status that is none", ErrBadResponse, false},
 		{"an alert", &net.OpError{Op: "remote error", Err: tls.AlertError(42)}, false},
 		{"an alert about the server itself", &net.OpError{Op: "remote error", Err: tls.AlertError(80)}, true},
 		{"a proxy that wants a password", proxyRefused(407), false},

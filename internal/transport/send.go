@@ -134,7 +134,7 @@ func (c *call) receive(resp *http.Response, o *outgoing) (err error) {
 	case a.status < http.StatusOK:
 		// The body of a 101 is the connection itself, so a read would block.
 		_ = resp.Body.Close()
-		err = fmt.Errorf("%w: status %d", ErrBadReply, a.status)
+		err = fmt.Errorf("%w: status %d", ErrBadResponse, a.status)
 	case success && c.Begin != nil:
 		code, err = c.beginStream(resp, o)
 	case success && c.Take != nil:

@@ -50,7 +50,7 @@ func explain(err error) (summary, advice string) {
 		return "The service rejects the query", "Check the names of the dimensions in the filter."
 	case errors.Is(err, errPatience) || errors.Is(err, context.DeadlineExceeded):
 		return "The service did not respond within 15 seconds", "Choose a shorter time range, or try again later."
-	case errors.Is(err, webdelivery.ErrBadReply) || errors.Is(err, webdelivery.ErrResponseTooLarge):
+	case errors.Is(err, webdelivery.ErrBadResponse) || errors.Is(err, webdelivery.ErrResponseTooLarge):
 		return "The dashboard cannot read the response of the service", "Check WEBDELIVERY_BASE_URL."
 	case isError && answered.StatusCode == 0:
 		return "The service is unreachable", "Check WEBDELIVERY_BASE_URL, and that the service is running."

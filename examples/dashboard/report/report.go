@@ -73,16 +73,16 @@ var errPatience = errors.New("no response within 15 seconds")
 var tops = []struct {
 	title, dimension string
 	waf              webdelivery.WAFCategory
-	shaping          webdelivery.ShapingCategory
+	shaping          webdelivery.TrafficShapingCategory
 }{
 	{"Rules", webdelivery.DimRuleID, webdelivery.WAFByRuleID, ""},
-	{"Clients", webdelivery.DimClientIP, webdelivery.WAFByClientIP, webdelivery.ShapingByClientIP},
-	{"Rate-limited clients", webdelivery.DimClientIP, "", webdelivery.ShapingByRateLimitClientIP},
-	{"Countries", webdelivery.DimClientCountryCode, webdelivery.WAFByCountry, webdelivery.ShapingByCountry},
-	{"Rate-limited countries", webdelivery.DimClientCountryCode, "", webdelivery.ShapingByRateLimitCountry},
-	{"Paths", "request_path", webdelivery.WAFByRequestPath, webdelivery.ShapingByRequestPath},
+	{"Clients", webdelivery.DimClientIP, webdelivery.WAFByClientIP, webdelivery.TrafficShapingByClientIP},
+	{"Rate-limited clients", webdelivery.DimClientIP, "", webdelivery.TrafficShapingByRateLimitClientIP},
+	{"Countries", webdelivery.DimClientCountryCode, webdelivery.WAFByCountry, webdelivery.TrafficShapingByCountry},
+	{"Rate-limited countries", webdelivery.DimClientCountryCode, "", webdelivery.TrafficShapingByRateLimitCountry},
+	{"Paths", "request_path", webdelivery.WAFByRequestPath, webdelivery.TrafficShapingByRequestPath},
 	{"Severities", webdelivery.DimEventSeverity, webdelivery.WAFBySeverity, ""},
-	{"Browsers", webdelivery.DimClientBrowser, webdelivery.WAFByBrowser, webdelivery.ShapingByBrowser},
+	{"Browsers", webdelivery.DimClientBrowser, webdelivery.WAFByBrowser, webdelivery.TrafficShapingByBrowser},
 }
 
 var hits = []string{webdelivery.MetricHits}
@@ -168,9 +168,9 @@ func (q Query) topOfWAF(category webdelivery.WAFCategory, dimension string, filt
 	}
 }
 
-func (q Query) topOfShaping(category webdelivery.ShapingCategory, dimension string) func(context.Context, *webdelivery.StatsService) rows {
+func (q Query) topOfShaping(category webdelivery.TrafficShapingCategory, dimension string) func(context.Context, *webdelivery.StatsService) rows {
 	return func(ctx context.Context, stats *webdelivery.StatsService) rows {
-		return stats.TrafficShapingTopK(category).All(ctx, webdelivery.ShapingTopKQuery{
+		return stats.TrafficShapingTopK(category).All(ctx, webdelivery.TrafficShapingTopKQuery{
 			Dimensions: []string{dimension}, Metrics: hits, Start: q.Start, End: q.End, Filter: q.filter,
 			SortBy: []webdelivery.Sort{webdelivery.Desc(webdelivery.MetricHits)}, Limit: shown,
 		})
