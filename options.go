@@ -95,7 +95,9 @@ func WithIdleTimeout(d time.Duration) Option {
 }
 
 // WithLogger logs each attempt at Debug, with method, path without query, status, duration, attempt, wait for a permit,
-// bytes, and the id that the service gave to the request. It logs each retry at Warn, and each of [StatsFamily.Warnings]. It never logs a body, query or credential; [SECURITY.md] says what it logs of headers. Default: no log.
+// bytes, and the id that the service gave to the request. It logs each retry at Warn, and each of
+// [StatsFamily.Warnings]. It never logs a body, query or credential; [SECURITY.md] says what it logs of headers.
+// Default: no log.
 //
 // The call waits for the logger's Handler, so a Handler must return soon and must not call the same client. The client
 // ignores errors of the Handler.

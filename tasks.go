@@ -143,9 +143,9 @@ func (s *TasksService) listCall(options TaskListOptions) call {
 // any other error, the task itself goes on, and its outcome is [OutcomeUnknown].
 //
 // A transient failure does not end Wait: no connection, no response in time, 408, 429 or 5xx. Nor does a response that
-// is not a task ([ErrBadResponse]), such as a maintenance page. Wait polls again after the usual interval, or the longer
-// one that Retry-After asks for, but at the latest when [WaitMaxOutage] is over, and [WaitProgress] gets the error. Without
-// a deadline and without [WaitTimeout], Wait polls for as long as the task runs and can be read.
+// is not a task ([ErrBadResponse]), such as a maintenance page. Wait polls again after the usual interval, or the
+// longer one that Retry-After asks for, but at the latest when [WaitMaxOutage] is over, and [WaitProgress] gets the
+// error. Without a deadline and without [WaitTimeout], Wait polls for as long as the task runs and can be read.
 //
 // These errors end Wait:
 //   - any other 4xx, such as [ErrNotFound] for a task that does not exist
