@@ -54,7 +54,7 @@ func (c Cursor) Count() int64 {
 	if c.state == nil {
 		return 0
 	}
-	return c.state.Position.Rows()
+	return c.state.Position.Handed
 }
 
 // Time returns the latest time of an event up to the cursor, or the zero time at the start.
@@ -62,7 +62,7 @@ func (c Cursor) Time() time.Time {
 	if c.state == nil {
 		return time.Time{}
 	}
-	return c.state.Position.Last()
+	return c.state.Position.Latest
 }
 
 // Reached returns the end of the last range over [Export.All] that read everything, also if it had no events, or the

@@ -11,8 +11,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/dchest/siphash"
@@ -37,11 +35,10 @@ type Export struct {
 	query   exportQuery // of a cursor
 	from    Cursor
 	err     error // of the arguments
-	busy    atomic.Bool
 	late    int64
-	warned  sync.Once
 
 	warnings []string // logged by the first range
+	warning  string   // their message
 
 	position *resume.Position
 	key      []byte     // of the checksums
@@ -61,7 +58,7 @@ type ExportOptions struct {
 	// Delay ends each range over All so long before now, if the query has no End, because most events are recorded within
 	// this time. Default 5 minutes.
 	Delay time.Duration
-	// AcceptGap lets the export go on after a [GapError], when somebody has confirmed that the events are lost. As long as
+	// AcceptGap lets the export go on after an [ErrExportGap], when somebody has confirmed that the events are lost. As long as
 	// it is set, no further gap is an error.
 	AcceptGap bool
 }
@@ -81,17 +78,14 @@ func (e *LateError) Error() string {
 
 func (e *LateError) outcomeOfWrite() Outcome { return OutcomeNotApplied }
 
-// GapError means that an export was not continued in time: the service no longer has the events between two times.
-// Nothing was read. Go on with [ExportOptions.AcceptGap], or with a new export.
-type GapError struct{ From, To time.Time }
+// ErrExportGap means that an export was not continued in time: the service no longer has the events of a time range,
+// which the error names. Set [ExportOptions.AcceptGap] to go on without them.
+var ErrExportGap = errors.New("webdelivery: the service no longer has the next events of an export")
 
-// Error returns both times.
-func (e *GapError) Error() string {
-	return fmt.Sprintf("webdelivery: the export has come to %s, and the service has events since %s only (EventsRetention); set AcceptGap to go on without those between",
-		e.From.Format(time.RFC3339), e.To.Format(time.RFC3339))
+func gap(from, to time.Time) error {
+	return &changeError{fmt.Errorf("%w: those from %s to %s are gone (EventsRetention); set AcceptGap to go on without them",
+		ErrExportGap, from.Format(time.RFC3339), to.Format(time.RFC3339)), OutcomeNotApplied}
 }
-
-func (e *GapError) outcomeOfWrite() Outcome { return OutcomeNotApplied }
 
 // NewExport creates an export of raw events. It sends nothing. The zero [Cursor] starts at the query's Start; with
 // another one, which knows its Start, that of the query has no effect. A cursor belongs to a customer, the path of the
@@ -103,19 +97,18 @@ func (s *StatsService) NewExport(query EventsQuery, from Cursor, options ExportO
 	e.options.Delay = cmp.Or(options.Delay, 5*time.Minute)
 	e.params.unshare()
 	e.params.Limit = 0
-	e.err = e.prepare(s.conn)
+	e.err = e.prepare()
 	return e
 }
 
 // prepare checks the arguments, and continues at the cursor.
-func (e *Export) prepare(f *conn) error {
-	const kept = 3 * 24 * time.Hour
+func (e *Export) prepare() error {
 	p := &e.params
 	switch {
 	case len(p.SortBy) > 0:
 		return invalid("sortby", "an export sorts by %s; leave SortBy empty", DimEventTimestamp)
-	case e.options.Lookback < 0 || e.options.Lookback > kept:
-		return invalid("ExportOptions.Lookback", "%v is not between 0 and three days, for which the service keeps events", e.options.Lookback)
+	case e.options.Lookback < 0 || e.options.Lookback > 3*24*time.Hour:
+		return invalid("ExportOptions.Lookback", "%v is not between 0 and three days", e.options.Lookback)
 	case e.options.Delay < 0:
 		return invalid("ExportOptions.Delay", "%v is below 0", e.options.Delay)
 	}
@@ -131,21 +124,20 @@ func (e *Export) prepare(f *conn) error {
 	if _, err := e.family.parameters(p); err != nil {
 		return err
 	}
-	e.query = p.exportQuery(f)
-	rest := *p
-	if rest.Start = slices.MaxFunc([]time.Time{rest.Start, e.position.Reached()}, time.Time.Compare); e.from.state == nil {
-		e.warnings = e.family.rules.warnings(&rest, time.Now())
+	e.query = p.exportQuery(e.family.conn)
+	if e.from.state == nil {
+		e.warning, e.warnings = beyondRetention, e.family.rules.warnings(p, time.Now())
 		e.position.Start, e.key = p.Start, make([]byte, 16)
 		_, _ = rand.Read(e.key) // it never fails
 	} else if differs := e.query.differs(e.from.state.Query); differs != "" {
 		return invalid("cursor", "belongs to another export: %s differs", differs)
 	} else if !start.IsZero() && start.UTC().Truncate(time.Second).Before(p.Start) {
-		e.warnings = []string{"the cursor continues an export since " + p.Start.Format(timeLayout) + "; the earlier Start of the query has no effect"}
+		e.warning, e.warnings = exportWarning, []string{"the cursor continues an export since " + p.Start.Format(timeLayout) + "; the earlier Start of the query has no effect"}
 	}
 	if endless {
 		p.End = time.Time{}
-	} else if e.position.Last().After(p.End.Add(time.Second)) { // a service may include the second of the end
-		return invalid("cursor", "is at %s, after the end of the time range", e.position.Last().Format(time.RFC3339Nano))
+	} else if e.position.Latest.After(p.End.Add(time.Second)) { // a service may include the second of the end
+		return invalid("cursor", "is at %s, after the end of the time range", e.position.Latest.Format(time.RFC3339Nano))
 	}
 	return nil
 }
@@ -186,7 +178,7 @@ func (e *Export) Key() string {
 //
 // At the end, All compares the number of events with total_results. Events that were announced and not sent are an
 // [*IncompleteError], and later ranges read them; those recorded too late are a [*LateError]. A cursor from before the
-// retention is a [*GapError]. If the events are not sorted, are outside the time range, or are missing from a later
+// retention is a [ErrExportGap]. If the events are not sorted, are outside the time range, or are missing from a later
 // response, All yields [ErrBadResponse].
 func (e *Export) All(ctx context.Context) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
@@ -194,29 +186,23 @@ func (e *Export) All(ctx context.Context) iter.Seq2[Row, error] {
 			yield(Row{}, e.err)
 			return
 		}
-		if !e.busy.CompareAndSwap(false, true) {
-			yield(Row{}, invalid("All", "another loop ranges over this export"))
-			return
-		}
-		defer e.busy.Store(false)
-		e.warned.Do(func() {
-			if e.from.state == nil {
-				e.family.warn(ctx, e.warnings)
-			} else {
-				e.warn(ctx, e.warnings...)
-			}
-		})
+		e.family.warn(ctx, e.warning, e.warnings...)
+		e.warnings = nil
 		end, err := e.end(time.Now().UTC())
 		if err != nil {
 			yield(Row{}, err)
 			return
 		}
-		if !end.After(e.params.Start) || !end.Add(time.Second).After(e.position.Last()) {
+		if !end.After(e.params.Start) || !end.Add(time.Second).After(e.position.Latest) {
 			return
 		}
 		r := exportRun{Export: e, ctx: ctx, yield: yield, from: slices.MaxFunc([]time.Time{e.params.Start, e.position.Reached()}, time.Time.Compare)}
 		r.run = resume.Run{Source: &r, Position: e.position, End: end, Lookback: e.options.Lookback, Few: 10_000}
-		if err = r.found(r.run.All()); err != nil && !r.stopped {
+		missing, err := r.run.All()
+		if err == nil {
+			err = r.found(missing)
+		}
+		if err != nil && !r.stopped {
 			yield(Row{}, err)
 		}
 	}
@@ -231,42 +217,34 @@ func (e *Export) end(now time.Time) (end time.Time, err error) {
 	}
 	reached, kept := e.position.Reached(), EventsRetention(now)
 	if !reached.IsZero() && reached.Before(end) && reached.Before(kept) && !e.options.AcceptGap {
-		err = &GapError{reached, kept}
+		err = gap(reached, kept)
 	}
 	return end, err
 }
 
-// found turns the error of a run into that of All.
-func (r *exportRun) found(err error) error {
+const exportWarning = "webdelivery: export" // in the log
+
+// found returns what is missing as an error.
+func (r *exportRun) found(missing resume.Missing) error {
 	e := r.Export
-	if e.position.Shortened() {
-		e.warn(r.ctx, "there are too many events for a cursor; late ones are found for a shorter time than Lookback")
-	}
-	missing, ok := errors.AsType[*resume.MissingError](err)
-	if !ok {
-		return err
+	if e.position.Shortened {
+		e.family.warn(r.ctx, exportWarning, "there are too many events for a cursor; late ones are found for a shorter time than Lookback")
 	}
 	var errs []error
 	switch kept := EventsRetention(time.Now()); {
 	case missing.Announced == 0:
 	case r.from.Before(kept): // the service has dropped them meanwhile
 		if !e.options.AcceptGap {
-			errs = append(errs, &GapError{r.from, kept})
+			errs = append(errs, gap(r.from, kept))
 		}
 	default:
-		errs = append(errs, &IncompleteError{Got: e.position.Rows(), Total: e.position.Rows() + missing.Announced})
+		errs = append(errs, &IncompleteError{Got: e.position.Handed, Total: e.position.Handed + missing.Announced})
 	}
 	if missing.Late > 0 {
 		e.late += missing.Late
 		errs = append(errs, &LateError{missing.Late, missing.From, missing.To})
 	}
 	return join(errs...)
-}
-
-func (e *Export) warn(ctx context.Context, warnings ...string) {
-	for _, warning := range warnings {
-		e.family.conn.transport.Warn(ctx, getCall(e.family.rules.name, e.family.rules.path+"/data", "").Request, "webdelivery: export", warning)
-	}
 }
 
 // Follow yields the events as they come, in rounds: each is a range over [Export.All], and the next one begins so long
@@ -322,13 +300,13 @@ func (e *Export) round(ctx context.Context, p *polling, yield func(Row, error) b
 			}
 		case ctx.Err() != nil:
 			return nil, nil
-		case isType[*GapError](err), judgeExport(err) == resume.Final:
+		case errors.Is(err, ErrExportGap), judgeExport(err) == resume.Final:
 			yield(Row{}, err)
 			return nil, err
 		case isType[*LateError](err), isType[*IncompleteError](err):
-			e.warn(ctx, err.Error())
+			e.family.warn(ctx, exportWarning, err.Error())
 		default:
-			e.warn(ctx, err.Error())
+			e.family.warn(ctx, exportWarning, err.Error())
 			return err, nil
 		}
 	}
@@ -385,7 +363,7 @@ func (r *exportRun) Read(from, to time.Time, limit int64, replay *resume.Replay)
 	err = r.family.stream(r.ctx, parameters, limit, streaming{all: true}, func(row Row, _ error) bool {
 		if first {
 			first, unusable = false, r.checkColumns(row)
-			r.run.Arrived()
+			r.run.Arrived = true
 		}
 		isNew := false
 		if unusable == nil {
@@ -400,10 +378,10 @@ func (r *exportRun) Read(from, to time.Time, limit int64, replay *resume.Replay)
 		r.final = true
 		return 0, &changeError{fmt.Errorf("%w: %w", ErrBadResponse, unusable), OutcomeNotApplied}
 	case short:
-		got := r.position.Rows()
+		got := r.position.Handed
 		return incomplete.Total, &IncompleteError{Got: got, Total: got + max(0, incomplete.Total-incomplete.Got)}
-	case err == nil && !r.stopped && replay.Left() > 0 && !from.Before(r.KeptFrom()):
-		return 0, &changeError{fmt.Errorf("%w: the response lacks %d events that an earlier one had", ErrBadResponse, replay.Left()), OutcomeNotApplied}
+	case err == nil && !r.stopped && replay.Lacking > 0 && !from.Before(r.KeptFrom()):
+		return 0, &changeError{fmt.Errorf("%w: the response lacks %d events that an earlier one had", ErrBadResponse, replay.Lacking), OutcomeNotApplied}
 	default:
 		return 0, err
 	}

@@ -136,6 +136,8 @@ type QueryEcho struct {
 	Filters string `json:"filters"`
 }
 
+const beyondRetention = "webdelivery: beyond retention" // in the log
+
 // Query reads one response, of at most 10 rows if the Limit of the query is 0. [Result.Truncated] reports whether more
 // match; All streams every row. [WithMaxResponseBytes] limits the response. If rows are missing, Query returns the
 // partial Result together with an [*IncompleteError]. With any other error, the Result is nil. If the response is not a
@@ -146,7 +148,7 @@ func (f *StatsFamily[Q]) Query(ctx context.Context, query Q) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.warn(ctx, f.rules.warnings(&p, time.Now()))
+	f.warn(ctx, beyondRetention, f.rules.warnings(&p, time.Now())...)
 	var kept keptResult
 	in, err := f.whole(ctx, parameters, &kept)
 	if err != nil {
@@ -168,7 +170,7 @@ type keptResult struct {
 // checks it. Otherwise it keeps the result.
 func (f *StatsFamily[Q]) whole(ctx context.Context, parameters string, kept *keptResult) (*rowjson.Reader, error) {
 	var in *rowjson.Reader
-	cl := getCall(f.rules.name, f.rules.path+"/data", parameters)
+	cl := f.dataCall(parameters)
 	cl.Take = func(body io.Reader) (int, error) {
 		config, rows := f.reading(), (*rowjson.Store)(nil)
 		if kept != nil {
@@ -226,7 +228,7 @@ func (f *StatsFamily[Q]) All(ctx context.Context, query Q) iter.Seq2[Row, error]
 	}
 	warnings := f.rules.warnings(&p, time.Now())
 	return func(yield func(Row, error) bool) {
-		f.warn(ctx, warnings)
+		f.warn(ctx, beyondRetention, warnings...)
 		if err := f.streamAll(ctx, first, p, s, yield); err != nil {
 			yield(Row{}, err)
 		}
@@ -284,7 +286,7 @@ func (f *StatsFamily[Q]) stream(ctx context.Context, parameters string, limit in
 	var in *rowjson.Reader
 	found := false
 	var echo QueryEcho
-	cl := getCall(f.rules.name, f.rules.path+"/data", parameters)
+	cl := f.dataCall(parameters)
 	cl.Begin = func(body io.Reader) (int, error) {
 		config := f.reading()
 		if s.all {
@@ -332,10 +334,15 @@ func (f *StatsFamily[Q]) complete(in *rowjson.Reader, limit int64, all bool) err
 	return &IncompleteError{Got: in.Count(), Total: in.Total()}
 }
 
-func (f *StatsFamily[Q]) warn(ctx context.Context, warnings []string) {
+func (f *StatsFamily[Q]) warn(ctx context.Context, message string, warnings ...string) {
 	for _, warning := range warnings {
-		f.conn.transport.Warn(ctx, getCall(f.rules.name, f.rules.path+"/data", "").Request, "webdelivery: beyond retention", warning)
+		f.conn.transport.Warn(ctx, f.dataCall("").Request, message, warning)
 	}
+}
+
+// dataCall describes a request for rows.
+func (f *StatsFamily[Q]) dataCall(parameters string) call {
+	return getCall(f.rules.name, f.rules.path+"/data", parameters)
 }
 
 func (f *StatsFamily[Q]) parameters(p *statsParams) (string, error) {

@@ -106,8 +106,8 @@ func (w *world) Read(from, to time.Time, limit int64, replay *resume.Replay) (to
 	if total > limit {
 		return total, errCut
 	}
-	if replay.Left() > 0 && !from.Before(w.KeptFrom()) {
-		return 0, fmt.Errorf("%d rows are gone", replay.Left())
+	if replay.Lacking > 0 && !from.Before(w.KeptFrom()) {
+		return 0, fmt.Errorf("%d rows are gone", replay.Lacking)
 	}
 	return total, nil
 }
@@ -175,19 +175,14 @@ func simulate(t *testing.T, seed uint64) {
 			if random.IntN(3) == 0 {
 				w.stop = 1 + random.IntN(30)
 			}
-			run := resume.Run{Source: w, Position: w.position, End: time.Now().Add(-delay).Truncate(time.Second), Lookback: lookback, Few: few}
-			run.Arrived()
+			run := resume.Run{Source: w, Position: w.position, End: time.Now().Add(-delay).Truncate(time.Second), Lookback: lookback, Few: few, Arrived: true}
 			if !run.End.After(w.position.Start) {
 				break
 			}
-			err := run.All()
-			missing, ok := errors.AsType[*resume.MissingError](err)
-			if ok {
-				reported += missing.Late
-				assert.True(t, missing.Announced == 0 || w.replicas > 0, "seed %d", seed) // the next round finds them
-			} else {
-				require.NoError(t, err, "seed %d", seed)
-			}
+			missing, err := run.All()
+			require.NoError(t, err, "seed %d", seed)
+			reported += missing.Late
+			assert.True(t, missing.Announced == 0 || w.replicas > 0, "seed %d", seed) // the next round finds them
 			again = w.stopped
 			if w.stopped || random.IntN(4) == 0 {
 				w.position = stored(t, w.position)

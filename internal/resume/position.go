@@ -41,10 +41,11 @@ const (
 type Position struct {
 	counted
 
+	Shortened bool // late rows are recognized for a shorter time than the run asked for, because there are too many
+
 	recent []second // from First on, up to the second of the last row
 	known  int64    // rows in recent
 	keep   int64    // how many seconds before the last two stay in recent
-	full   bool     // fewer stay, because there are too many rows
 }
 
 // counted is the stored form of a position. The order of its fields affects the checksum of a cursor.
@@ -54,10 +55,9 @@ type counted struct {
 	Handed    int64     `json:"rows"`                // number of rows delivered
 	Latest    time.Time `json:"last,omitzero"`       // latest time of a delivered row
 	First     int64     `json:"first,omitempty"`     // the second since which rows are recognized
-	Days      perDay    `json:"days,omitempty"`      // delivered rows of each day before First
+	Days      perDay    `json:"days,omitempty"`      // rows of each day before First that were delivered, or reported as late
 	Midnights perDay    `json:"midnights,omitempty"` // those exactly at the start of the day
 	Firsts    perDay    `json:"firsts,omitempty"`    // those of the first second of the day
-	Late      perDay    `json:"late,omitempty"`      // missing rows of each day that have been reported
 	Border    border    `json:"border,omitempty"`    // of the source
 	Recent    []byte    `json:"recent,omitempty"`    // only when stored: of each second the numbers of rows and of full ones, and the sums
 }
@@ -88,18 +88,8 @@ func (d perDay) plus(day, n int64) perDay {
 	return d
 }
 
-// Rows returns the number of rows delivered so far.
-func (p *Position) Rows() int64 { return p.Handed }
-
-// Last returns the latest time of a delivered row, or the zero time if there is none.
-func (p *Position) Last() time.Time { return p.Latest }
-
 // Reached returns the time up to which everything was read, or the zero time if nothing was.
 func (p *Position) Reached() time.Time { return later(p.Latest, p.Until) }
-
-// Shortened reports whether the position recognizes late rows for a shorter time than the run asked for, because there
-// are too many.
-func (p *Position) Shortened() bool { return p.full }
 
 // from returns the start of the next request for rows after the position, in whole seconds. It is one second before
 // those that must come again, because a source may omit rows at the start.
@@ -110,11 +100,11 @@ func (p *Position) first() time.Time { return time.Unix(p.First, 0).UTC() }
 
 // Clone returns an independent copy. Its cost depends on the number of seconds, not on that of rows.
 func (p *Position) Clone() *Position {
-	c := &Position{counted: p.counted, recent: slices.Clone(p.recent), known: p.known, keep: p.keep, full: p.full}
+	c := &Position{counted: p.counted, recent: slices.Clone(p.recent), known: p.known, keep: p.keep, Shortened: p.Shortened}
 	for i, s := range c.recent {
 		c.recent[i].sums = slices.Clip(s.sums) // the clone's next row needs another array
 	}
-	c.Days, c.Midnights, c.Firsts, c.Late = maps.Clone(p.Days), maps.Clone(p.Midnights), maps.Clone(p.Firsts), maps.Clone(p.Late)
+	c.Days, c.Midnights, c.Firsts = maps.Clone(p.Days), maps.Clone(p.Midnights), maps.Clone(p.Firsts)
 	return c
 }
 
@@ -159,7 +149,7 @@ func (p *Position) add(at time.Time, sum Sum) {
 		s.full++
 	}
 	for p.known++; p.known > maxRecent && len(p.recent) > 2; {
-		p.full = true
+		p.Shortened = true
 		p.forget(p.First + 1)
 	}
 }
@@ -167,7 +157,7 @@ func (p *Position) add(at time.Time, sum Sum) {
 // keepFor sets how late a row may appear to be recognized as new. One second more is kept, because a source may omit
 // rows of the first second of a span.
 func (p *Position) keepFor(lookback time.Duration) {
-	if p.keep, p.full = 0, false; lookback > 0 {
+	if p.keep, p.Shortened = 0, false; lookback > 0 {
 		p.keep = 1 + int64((lookback+time.Second-1)/time.Second)
 	}
 }
@@ -237,7 +227,7 @@ func (p *Position) UnmarshalJSON(b []byte) error {
 		}
 		recent, rows, in = append(recent, r), rows+r.rows(), in[8*n:]
 	}
-	if s.Handed < 0 || rows+s.Days.since(0) > s.Handed || s.Latest.IsZero() != (s.Handed == 0) || s.Border < exclusive || s.Border > wholeSecond ||
+	if rows > s.Handed || s.Latest.IsZero() != (s.Handed == 0) || s.Border < exclusive || s.Border > wholeSecond ||
 		s.Handed > 0 && (len(recent) == 0 || s.First+int64(len(recent))-1 != s.Latest.Unix()) {
 		return fmt.Errorf("%d rows until %v, and %d sums of rows", s.Handed, s.Latest, rows)
 	}

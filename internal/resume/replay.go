@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// ErrNotAscending means that the rows of a response are not in ascending order of their times.
-var ErrNotAscending = errors.New("its rows are not in ascending order of their times")
+var errNotAscending = errors.New("its rows are not in ascending order of their times")
 
 // Replay separates the new rows of one response from those that were delivered before.
 type Replay struct {
+	Lacking int64 // delivered rows that should have come again but did not
+
 	position *Position
 	from, to int64 // rows of the seconds between these must come again
-	lacking  int64 // of them, those that have not come again
 	previous time.Time
 	second   int64       // of the previous row
 	left     map[Sum]int // delivered rows of this second that have not come again
@@ -24,7 +24,7 @@ func (p *Position) Replay(from, to time.Time) *Replay {
 	r := &Replay{position: p, from: from.Unix(), to: to.Unix(), second: math.MinInt64}
 	for i, s := range p.recent {
 		if r.again(p.First + int64(i)) {
-			r.lacking += s.rows()
+			r.Lacking += s.rows()
 		}
 	}
 	return r
@@ -35,11 +35,10 @@ func (p *Position) Replay(from, to time.Time) *Replay {
 func (r *Replay) again(second int64) bool { return second > r.from && second < r.to }
 
 // Take reports whether the next row of the response is new, and if so records it as delivered. Among rows with the same
-// content, as many are known as have been delivered. It returns [ErrNotAscending] if the row is earlier than the one
-// before it.
+// content, as many are known as have been delivered. A row that is earlier than the one before it is an error.
 func (r *Replay) Take(at time.Time, sum Sum) (isNew bool, err error) {
 	if at.Before(r.previous) {
-		return false, ErrNotAscending
+		return false, errNotAscending
 	}
 	r.previous = at
 	unix := at.Unix()
@@ -60,13 +59,10 @@ func (r *Replay) Take(at time.Time, sum Sum) (isNew bool, err error) {
 	}
 	if n := r.left[sum]; n > 0 {
 		if r.left[sum] = n - 1; r.again(unix) {
-			r.lacking--
+			r.Lacking--
 		}
 		return false, nil
 	}
 	r.position.add(at, sum)
 	return true, nil
 }
-
-// Left returns how many delivered rows should have come again but did not.
-func (r *Replay) Left() int64 { return r.lacking }

@@ -1,11 +1,8 @@
 package resume_test
 
 import (
-	"cmp"
 	"encoding/json"
 	"hash/fnv"
-	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,7 +34,7 @@ func sumOf(name string) resume.Sum {
 
 // fromOf returns where the next request begins.
 func fromOf(p *resume.Position) time.Time {
-	return p.Last().Truncate(time.Second).Add(-2 * time.Second)
+	return p.Latest.Truncate(time.Second).Add(-2 * time.Second)
 }
 
 // read replays a response to a position and returns the names of the new rows.
@@ -86,9 +83,9 @@ func TestWhatIsNew(t *testing.T) {
 			var p resume.Position
 			read(t, &p, tc.first...)
 			assert.Equal(t, tc.want, read(t, stored(t, &p), tc.second...), "from a stored position")
-			rows := p.Rows()
+			rows := p.Handed
 			assert.Equal(t, tc.want, read(t, &p, tc.second...))
-			assert.Equal(t, rows+int64(len(strings.Fields(tc.want))), p.Rows())
+			assert.Equal(t, rows+int64(len(strings.Fields(tc.want))), p.Handed)
 			assert.Empty(t, read(t, &p, tc.second...), "once more")
 		})
 	}
@@ -104,54 +101,4 @@ func stored(t *testing.T, p *resume.Position) *resume.Position {
 	require.NoError(t, err)
 	assert.JSONEq(t, string(text), string(again))
 	return read
-}
-
-// The position does not move back for a late row.
-func TestALateRowDoesNotMoveThePosition(t *testing.T) {
-	t.Parallel()
-	var p resume.Position
-	read(t, &p, row{900, "a"})
-	read(t, &p, row{100, "late"}, row{900, "a"})
-	assert.Equal(t, row{ms: 900}.at(), p.Last())
-	assert.Equal(t, int64(2), p.Rows())
-}
-
-func TestRowsThatAreNotAscending(t *testing.T) {
-	t.Parallel()
-	replay := new(resume.Position).Replay(second, second.AddDate(1, 0, 0))
-	_, err := replay.Take(row{ms: 2}.at(), 0)
-	require.NoError(t, err)
-	_, err = replay.Take(row{ms: 1}.at(), 0)
-	require.ErrorIs(t, err, resume.ErrNotAscending)
-}
-
-// For any rows, any breaks of responses and any order of ties, each row is handed out once.
-func TestEachRowOnce(t *testing.T) {
-	t.Parallel()
-	for seed := range uint64(60) {
-		random := rand.New(rand.NewPCG(seed, 1))
-		rows := make([]row, 200)
-		for i := range rows {
-			rows[i] = row{random.Int64N(20) * 250, string(rune('a' + random.IntN(5)))}
-		}
-		p := new(resume.Position)
-		var got []row
-		for complete := false; !complete; {
-			response := slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return r.at().Before(fromOf(p)) })
-			random.Shuffle(len(response), func(i, j int) { response[i], response[j] = response[j], response[i] })
-			slices.SortStableFunc(response, func(a, b row) int { return cmp.Compare(a.ms, b.ms) })
-			broken := random.IntN(2 * len(response))
-			complete = broken >= len(response)
-			replay := p.Replay(fromOf(p), second.AddDate(1, 0, 0))
-			for _, r := range response[:min(broken, len(response))] {
-				isNew, err := replay.Take(r.at(), r.sum())
-				require.NoError(t, err)
-				if isNew {
-					got = append(got, r)
-				}
-			}
-			p = stored(t, p)
-		}
-		assert.ElementsMatch(t, rows, got, seed)
-	}
 }

@@ -1,7 +1,6 @@
 package resume
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"time"
 )
@@ -45,16 +44,11 @@ const (
 	longestPause = 5 * time.Second
 )
 
-// MissingError means that rows which the source counts were not delivered.
-type MissingError struct {
+// Missing says which rows that the source counts were not delivered.
+type Missing struct {
 	Announced int64     // rows that it has not sent; a later run may deliver them, unless it has dropped them meanwhile
 	Late      int64     // rows that appeared later than Lookback, and are delivered by no run
 	From, To  time.Time // the time of the late ones
-}
-
-// Error returns the numbers of rows.
-func (e *MissingError) Error() string {
-	return fmt.Sprintf("%d rows were announced and not sent, and %d appeared too late", e.Announced, e.Late)
 }
 
 // Run reads all rows after a position, up to the end of a span, and those of the seconds before that appeared late.
@@ -64,8 +58,8 @@ type Run struct {
 	End      time.Time     // of the span
 	Lookback time.Duration // how late a row may appear to be delivered
 	Few      int64         // so many rows are read rather than asked which of them are new
+	Arrived  bool          // a response had a row, new or known; until then, the run ends at the first error
 
-	arrived   bool      // a row has arrived in this run
 	alone     bool      // one response contained the whole span
 	within    int64     // rows of the first recognized second that were not delivered
 	announced int64     // smallest possible number of rows in the span
@@ -74,16 +68,11 @@ type Run struct {
 	unusable  int       // unusable responses since then
 }
 
-// Arrived records that a response had a row, new or known. Until then, a run ends at the first error.
-func (r *Run) Arrived() { r.arrived = true }
-
-// All reads what is new, and checks that no row is missing. It returns a [*MissingError] if some are. The next run does
-// not report late ones again.
-func (r *Run) All() error {
+// All reads what is new, and returns which rows are missing. The next run does not report late ones again.
+func (r *Run) All() (missing Missing, err error) {
 	p := r.Position
 	p.keepFor(r.Lookback)
-	var missing MissingError
-	late := p.Late
+	var late perDay
 	r.newest = time.Now()
 	for range 3 { // rows may have been added before the last total was read, or a replica lags
 		err := r.rest()
@@ -91,41 +80,27 @@ func (r *Run) All() error {
 			late, err = r.check(&missing)
 		}
 		if err != nil || r.Source.Stopped() {
-			return err
+			return Missing{}, err
 		}
 		if missing.Announced = max(0, r.announced-p.Handed); missing.Late+missing.Announced == 0 {
 			break
 		}
 	}
-	p.Until, p.Late = r.End, late
-	if missing.Late+missing.Announced > 0 {
-		return &missing
+	p.Until = r.End
+	for day, rows := range late {
+		p.Days = p.Days.plus(day, rows)
 	}
-	return nil
+	return missing, nil
 }
 
 // rest reads all rows after the position. Before that it reads late ones, so that a row which the position then forgets
 // was asked for when Lookback had passed.
 func (r *Run) rest() error {
 	p := r.Position
-	if r.alone = p.Handed == 0; r.alone {
-		total, _, err := r.total(p.Start, r.End)
-		if err != nil || total == 0 {
-			return err
-		}
-		r.announced = max(r.announced, total)
-		return r.read(p.Start, r.End, total)
-	}
-	last, kept := p.Latest.Truncate(time.Second), r.Source.KeptFrom()
-	if kept.After(last) { // the rows that the position knows may be gone
-		total, _, err := r.total(last.Add(time.Second), r.End)
-		if err != nil || total == 0 {
-			return err
-		}
-		r.announced = max(r.announced, p.Handed+total)
-		return r.read(p.from(), r.End, total)
-	}
+	r.alone = p.Handed == 0
+	last := p.Latest.Truncate(time.Second)
 	before := last.Add(-time.Second)
+	kept := earlier(r.Source.KeptFrom(), last.Add(time.Second)) // the rows that the position knows may be gone
 	first := later(p.Start, later(p.first(), kept))
 	more, total, err := r.surplus(first, r.End)
 	if err != nil || more == 0 {
@@ -187,7 +162,7 @@ func (r *Run) total(from, to time.Time) (total int64, first time.Time, err error
 // pause waits before a retry. It returns an error if the run must end.
 func (r *Run) pause(err error, progress bool) error {
 	fault := r.Source.Judge(err)
-	if fault == Final || !r.arrived {
+	if fault == Final || !r.Arrived {
 		return err
 	}
 	if !progress {
