@@ -7,9 +7,9 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
+	"github.com/webdelivery/webdelivery-go/internal/address"
 	"github.com/webdelivery/webdelivery-go/internal/transport"
 )
 
@@ -28,17 +28,14 @@ type Response struct {
 
 type responseKey struct{}
 
-// responseSink is where the requests of a call write what is known of them.
-type responseSink struct {
-	mu sync.Mutex
-	to *Response
-}
+// responseSink is where the requests of a call write what is known of them, one at a time.
+type responseSink struct{ to *Response }
 
 // ContextWithResponse returns a context for one call, which writes into r what it knows of its last request, whether it
 // succeeds or fails. A method has written r when it returns; a sequence, before it yields the values of a response. If
 // the call sends nothing, r does not change. Several calls must not share r at the same time.
 func ContextWithResponse(ctx context.Context, r *Response) context.Context {
-	return context.WithValue(ctx, responseKey{}, &responseSink{to: r})
+	return context.WithValue(ctx, responseKey{}, &responseSink{r})
 }
 
 // apart returns a context for requests in another goroutine, and a function that passes on what they have written. It is
@@ -49,29 +46,21 @@ func apart(ctx context.Context) (of context.Context, join func()) {
 		return ctx, func() {}
 	}
 	var last Response
-	own := &responseSink{to: &last}
+	own := &responseSink{&last}
 	return context.WithValue(ctx, responseKey{}, own), func() {
-		own.mu.Lock()
-		defer own.mu.Unlock()
 		if last.Operation != "" {
-			sink.write(last)
+			*sink.to = last
 		}
 	}
-}
-
-func (s *responseSink) write(r Response) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	*s.to = r
 }
 
 // tell writes a response for the caller.
 func (f *conn) tell(ctx context.Context, r *transport.Response) {
 	if sink, _ := ctx.Value(responseKey{}).(*responseSink); sink != nil {
-		sink.write(Response{
+		*sink.to = Response{
 			Operation: r.Request.Operation, StatusCode: r.Status, Header: f.safeHeader(r.Header), RequestID: f.secrets.RequestID(r.Header),
 			Attempts: r.Attempts, Duration: r.Duration,
-		})
+		}
 	}
 }
 
@@ -116,7 +105,7 @@ func headerOf(ctx context.Context) (http.Header, error) {
 			bad.add(field, "is not the caller's to set: the SDK sends it, or it changes how a request or response is read")
 		case name == "", strings.ContainsFunc(name, notInToken):
 			bad.add(field, "is not the name of a header")
-		case slices.ContainsFunc(header[name], func(v string) bool { return strings.ContainsFunc(v, isHeaderBreak) }):
+		case slices.ContainsFunc(header[name], func(v string) bool { return strings.ContainsFunc(v, address.IsControl) }):
 			bad.add(field, "has a value with a control character")
 		}
 	}
@@ -127,8 +116,6 @@ func headerOf(ctx context.Context) (http.Header, error) {
 func notInToken(r rune) bool {
 	return (r|0x20 < 'a' || r|0x20 > 'z') && (r < '0' || r > '9') && !strings.ContainsRune("!#$%&'*+-.^_`|~", r)
 }
-
-func isHeaderBreak(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
 
 // withoutCaller hides the values of a caller's context that are about one call.
 func withoutCaller(ctx context.Context) context.Context {

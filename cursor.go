@@ -137,7 +137,7 @@ func (q exportQuery) differs(other exportQuery) string {
 	return strings.Join(slices.DeleteFunc(names, func(string) bool { i++; return equal[i] }), " and ")
 }
 
-// CursorFile is a file with the cursor of an export, which one process at a time can have open. Open it with
+// CursorFile is a file with the cursor of an export, which can only be open once at a time. Open it with
 // [OpenCursorFile], and close it when done.
 type CursorFile struct {
 	Cursor Cursor // what the file held when it was opened; zero if it did not exist
@@ -147,7 +147,7 @@ type CursorFile struct {
 }
 
 // OpenCursorFile opens a file for the cursor of an export, and reads the cursor. The file need not exist, but its folder
-// must. If another process has the file open, the error matches [ErrCursorInUse]; if its content is no cursor, it is a
+// must. If the file is already open, the error matches [ErrCursorInUse]; if its content is no cursor, it is a
 // [*ValidationError]. The lock is on a second file, name.lock, which stays; it ends with the process.
 func OpenCursorFile(name string) (*CursorFile, error) {
 	if name == "" {
@@ -175,8 +175,8 @@ func OpenCursorFile(name string) (*CursorFile, error) {
 	return f, nil
 }
 
-// ErrCursorInUse means that another process has the [CursorFile] open.
-var ErrCursorInUse = errors.New("webdelivery: another process has the cursor file open")
+// ErrCursorInUse means that the [CursorFile] is already open, as a rule in another process.
+var ErrCursorInUse = errors.New("webdelivery: the cursor file is already open, as a rule in another process")
 
 // Store replaces the content of the file, and returns when it is on disk. If it fails, the file keeps its old content.
 // Only its owner can read the file. A cursor with a long Lookback has megabytes, so store it now and then, not for each
@@ -209,7 +209,7 @@ func (f *CursorFile) Store(cursor Cursor) error {
 	return os.Rename(name, f.name)
 }
 
-// Close lets other processes open the file. It does not store anything.
+// Close lets others open the file. It does not store anything.
 func (f *CursorFile) Close() error {
 	lock := f.lock
 	if f.lock = nil; lock == nil {

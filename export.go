@@ -20,8 +20,9 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
-// Export reads every raw event exactly once, even if responses break, events are recorded late, or the process ends and
-// another one continues from a [Cursor]. Create it with [StatsService.NewExport]. Only one goroutine at a time may use it.
+// Export reads every raw event exactly once, even if responses break, events are recorded late (within Lookback), or the
+// process ends and another one continues from a [Cursor]. Create it with [StatsService.NewExport]. Only one goroutine at
+// a time may use it, in one loop at a time.
 //
 // Export requests the events in ascending order of event_timestamp_ms. After a break, it resumes two seconds before the
 // second of the last event and skips the events that it has already yielded, so it does not matter whether the service
@@ -38,8 +39,6 @@ type Export struct {
 	late    int64
 
 	warnings []string // logged by the first range
-	warning  string   // their message
-
 	position *resume.Position
 	key      []byte     // of the checksums
 	at       time.Time  // of the last new row
@@ -52,8 +51,8 @@ type Export struct {
 type ExportOptions struct {
 	// Lookback is how long after its time an event may be recorded to be yielded, out of order, when it appears. Later
 	// ones are only counted, see [LateError]. Memory needs 8 bytes, and a stored cursor 11, for each event of that time;
-	// above 5,500,000 events, the export looks back for a shorter time, and logs that. Default 0, which means 2 s; at most
-	// three days, for which the service keeps events. The oldest day is not looked at in its last hour.
+	// above 5,500,000 events, the export looks back for a shorter time, and logs that. Default 0, which means 1 to 2 s; at
+	// most three days. The oldest day that the service keeps is not looked at in its last hour.
 	Lookback time.Duration
 	// Delay ends each range over All so long before now, if the query has no End, because most events are recorded within
 	// this time. Default 5 minutes.
@@ -126,13 +125,13 @@ func (e *Export) prepare() error {
 	}
 	e.query = p.exportQuery(e.family.conn)
 	if e.from.state == nil {
-		e.warning, e.warnings = beyondRetention, e.family.rules.warnings(p, time.Now())
+		e.warnings = e.family.rules.warnings(p, time.Now())
 		e.position.Start, e.key = p.Start, make([]byte, 16)
 		_, _ = rand.Read(e.key) // it never fails
 	} else if differs := e.query.differs(e.from.state.Query); differs != "" {
 		return invalid("cursor", "belongs to another export: %s differs", differs)
 	} else if !start.IsZero() && start.UTC().Truncate(time.Second).Before(p.Start) {
-		e.warning, e.warnings = exportWarning, []string{"the cursor continues an export since " + p.Start.Format(timeLayout) + "; the earlier Start of the query has no effect"}
+		e.warnings = []string{"the cursor continues an export since " + p.Start.Format(timeLayout) + "; the earlier Start of the query has no effect"}
 	}
 	if endless {
 		p.End = time.Time{}
@@ -186,7 +185,7 @@ func (e *Export) All(ctx context.Context) iter.Seq2[Row, error] {
 			yield(Row{}, e.err)
 			return
 		}
-		e.family.warn(ctx, e.warning, e.warnings...)
+		e.family.warn(ctx, e.warnings...)
 		e.warnings = nil
 		end, err := e.end(time.Now().UTC())
 		if err != nil {
@@ -222,13 +221,11 @@ func (e *Export) end(now time.Time) (end time.Time, err error) {
 	return end, err
 }
 
-const exportWarning = "webdelivery: export" // in the log
-
 // found returns what is missing as an error.
 func (r *exportRun) found(missing resume.Missing) error {
 	e := r.Export
 	if e.position.Shortened {
-		e.family.warn(r.ctx, exportWarning, "there are too many events for a cursor; late ones are found for a shorter time than Lookback")
+		e.family.warn(r.ctx, "there are too many events for a cursor; late ones are found for a shorter time than Lookback")
 	}
 	var errs []error
 	switch kept := EventsRetention(time.Now()); {
@@ -304,9 +301,9 @@ func (e *Export) round(ctx context.Context, p *polling, yield func(Row, error) b
 			yield(Row{}, err)
 			return nil, err
 		case isType[*LateError](err), isType[*IncompleteError](err):
-			e.family.warn(ctx, exportWarning, err.Error())
+			e.family.warn(ctx, err.Error())
 		default:
-			e.family.warn(ctx, exportWarning, err.Error())
+			e.family.warn(ctx, err.Error())
 			return err, nil
 		}
 	}

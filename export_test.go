@@ -3,7 +3,6 @@ package webdelivery_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -32,7 +32,6 @@ import (
 type eventsService struct {
 	events   []anEvent // in ascending order
 	requests []string  // their queries
-	sent     int       // rows, also those of broken responses
 
 	random *rand.Rand
 	pieces int // rows after which a response breaks, on average; 0: never
@@ -40,7 +39,6 @@ type eventsService struct {
 	body   func(request int, query string) (body string, ok bool) // in place of the events
 	cap    int                                                    // most rows of a response; 0: no limit
 	total  func(request, total, rows int) int
-	broken error
 
 	startExclusive, endInclusive bool // open point 33
 
@@ -143,20 +141,15 @@ func (s *eventsService) response(rows []anEvent, total int) io.Reader {
 			b.WriteByte(',')
 		}
 		row := fmt.Sprintf(`["%s","%s"]`, e.at.Format("2006-01-02T15:04:05.000"), e.name)
-		s.sent++
 		if s.pieces > 0 && len(rows) > 1 && s.random.IntN(s.pieces) == 0 {
 			b.WriteString(row[:1+s.random.IntN(len(row)-2)])
-			return io.MultiReader(&b, errorReader{s.broken})
+			return io.MultiReader(&b, iotest.ErrReader(io.ErrUnexpectedEOF))
 		}
 		b.WriteString(row)
 	}
 	fmt.Fprintf(&b, `],"total_results":%d}`, total)
 	return &b
 }
-
-type errorReader struct{ err error }
-
-func (r errorReader) Read([]byte) (int, error) { return 0, r.err }
 
 // anExport is an export from a service of its own in a bubble of fake time.
 type anExport struct {
@@ -170,7 +163,7 @@ type anExport struct {
 func inExport(t *testing.T, events []anEvent, test func(e *anExport)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		e := &anExport{T: t, service: &eventsService{events: events, random: rand.New(rand.NewPCG(1, 2)), broken: io.ErrUnexpectedEOF}}
+		e := &anExport{T: t, service: &eventsService{events: events, random: rand.New(rand.NewPCG(1, 2))}}
 		e.query = webdelivery.EventsQuery{Start: exported, End: exported.Add(24 * time.Hour), Dimensions: []string{"rule_id"}}
 		e.restart()
 		test(e)
@@ -220,23 +213,17 @@ func TestAnExportHasEachRowOnce(t *testing.T) {
 	const seconds, perSecond = 300, 100
 	inExport(t, eventsOf(seconds, perSecond), func(e *anExport) {
 		e.service.pieces = seconds * perSecond / 30
-		var stored []byte
+		var cursor webdelivery.Cursor
 		var got []string
 		for restarts := 0; ; restarts++ {
-			var cursor webdelivery.Cursor
-			if stored != nil {
-				require.NoError(e, json.Unmarshal(stored, &cursor))
-			}
 			e.restart()
 			export := e.client.Stats.NewExport(e.query, cursor, webdelivery.ExportOptions{})
 			most := 1 + e.service.random.IntN(len(e.service.events)/5)
 			names, err := e.read(export, most)
 			require.NoError(e, err)
 			got = append(got, names...)
-			cursor = export.Cursor()
+			cursor = e.stored(export.Cursor())
 			require.Equal(e, int64(len(got)), cursor.Count())
-			stored, err = json.Marshal(cursor)
-			require.NoError(e, err)
 			if len(names) < most {
 				assert.Greater(e, restarts, 5)
 				break
@@ -272,26 +259,6 @@ func TestRequestsOfAnExport(t *testing.T) {
 		const later = "&sortby=event_timestamp_ms&starttime=2026-11-20T12%3A00%3A01"
 		const upTo = "dimensions=rule_id&endtime=2026-11-20T12%3A00%3A03&limit="
 		assert.Equal(e, []string{query + "1" + later, query + "1021" + sorted, upTo + "1" + sorted}, e.service.requests)
-	})
-}
-
-// A row is missing if it arrives late with a time before the position. The export returns an error with the number of
-// missing rows.
-func TestLateRows(t *testing.T) {
-	t.Parallel()
-	inExport(t, eventsOf(20, 10), func(e *anExport) {
-		export := e.client.Stats.NewExport(e.query, webdelivery.Cursor{}, webdelivery.ExportOptions{})
-		first, err := e.read(export, 105) // up to the middle of the eleventh second
-		require.NoError(e, err)
-		e.service.events = append(e.service.events, anEvent{exported.Add(8 * time.Second), "lost"}, anEvent{exported.Add(9500 * time.Millisecond), "late"})
-		slices.SortStableFunc(e.service.events, func(a, b anEvent) int { return a.at.Compare(b.at) })
-		rest, err := e.read(export, math.MaxInt)
-		var late *webdelivery.LateError
-		require.ErrorAs(e, err, &late)
-		assert.Equal(e, webdelivery.LateError{Late: 1, From: exported, To: exported.Add(18 * time.Second)}, *late)
-		assert.Equal(e, int64(1), export.Late())
-		assert.Contains(e, rest, "12:00:09.500 late")
-		assert.Len(e, append(first, rest...), 201)
 	})
 }
 
@@ -358,10 +325,6 @@ func TestWhatEndsAnExport(t *testing.T) {
 			s.events = eventsOf(100, 40)
 			s.total = func(_, _, rows int) int { return rows }
 		}, nil, 4000, time.Minute},
-		"the total is more than the rows": {func(s *eventsService) {
-			s.pieces = 0
-			s.total = func(_, total, _ int) int { return total + 1 }
-		}, &webdelivery.IncompleteError{}, 1000, time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -372,13 +335,9 @@ func TestWhatEndsAnExport(t *testing.T) {
 				began := time.Now()
 				got, err := e.read(e.client.Stats.NewExport(e.query, webdelivery.Cursor{}, webdelivery.ExportOptions{}), math.MaxInt)
 				assert.LessOrEqual(e, time.Since(began), tc.within)
-				incomplete := (*webdelivery.IncompleteError)(nil)
-				switch {
-				case tc.is == nil:
+				if tc.is == nil {
 					require.NoError(e, err)
-				case errors.As(tc.is, &incomplete):
-					require.ErrorAs(e, err, &incomplete)
-				default:
+				} else {
 					require.ErrorIs(e, err, tc.is)
 					assert.Equal(e, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 				}
@@ -516,45 +475,6 @@ func TestWhatAnExportDoesNotBelieve(t *testing.T) {
 			})
 		})
 	}
-}
-
-// The service deletes old days while an export goes on from day to day. The export reports late events of the days
-// that still exist.
-func TestAnExportBeyondTheRetention(t *testing.T) {
-	t.Parallel()
-	inExport(t, nil, func(e *anExport) {
-		day := func(n int) time.Time { return exported.AddDate(0, 0, n) }
-		for n := range 10 {
-			for second := range 5 {
-				e.service.events = append(e.service.events, anEvent{day(n).Add(time.Duration(second) * time.Second), fmt.Sprint(n, second)})
-			}
-		}
-		all := e.service.events
-		var cursor webdelivery.Cursor
-		for n := range 10 {
-			now := day(n).Add(time.Hour)
-			time.Sleep(time.Until(now))
-			e.service.events = slices.DeleteFunc(slices.Clone(all), func(event anEvent) bool {
-				return event.at.Before(webdelivery.EventsRetention(now)) || event.at.After(now)
-			})
-			e.query.End = now
-			export := e.client.Stats.NewExport(e.query, cursor, webdelivery.ExportOptions{})
-			names, err := e.read(export, math.MaxInt)
-			if n == 8 {
-				var late *webdelivery.LateError
-				require.ErrorAs(e, err, &late)
-				assert.Equal(e, webdelivery.LateError{Late: 1, From: day(7).Truncate(24 * time.Hour), To: day(8).Truncate(24 * time.Hour)}, *late)
-			} else {
-				require.NoError(e, err)
-			}
-			assert.Len(e, names, 5)
-			cursor = export.Cursor()
-			if n == 7 {
-				all = append(all, anEvent{day(7).Add(-time.Hour), "late"})
-				slices.SortStableFunc(all, func(a, b anEvent) int { return a.at.Compare(b.at) })
-			}
-		}
-	})
 }
 
 // lateEvents are so many events, one a second, which are recorded up to 18 minutes late.
@@ -809,7 +729,7 @@ func TestMidnightDuringARun(t *testing.T) {
 		}
 		time.Sleep(time.Until(midnight.Add(-time.Minute)))
 		e.query.Start, e.query.End = exported.Truncate(24*time.Hour), time.Time{}
-		e.service.pieces, e.service.broken = 500, io.ErrUnexpectedEOF
+		e.service.pieces = 500
 		all := e.service.events
 		e.service.status = func(n int) int {
 			if n == 2 {

@@ -65,7 +65,7 @@ func TestNineDaysOfHourlyRuns(t *testing.T) {
 			}
 		}
 		var cursor webdelivery.Cursor
-		got, reports := map[string]int{}, map[string]int64{}
+		got, reports := map[string]int{}, map[string]webdelivery.LateError{}
 		for run := range 9 * 24 {
 			now := first.Add(time.Duration(1+run)*time.Hour + 10*time.Minute)
 			time.Sleep(time.Until(now))
@@ -80,7 +80,7 @@ func TestNineDaysOfHourlyRuns(t *testing.T) {
 			export := e.client.Stats.NewExport(e.query, e.stored(cursor), webdelivery.ExportOptions{})
 			for row, err := range export.All(e.Context()) {
 				if late, ok := errors.AsType[*webdelivery.LateError](err); ok {
-					reports[now.Format("02 15:04")] = late.Late
+					reports[now.Format("02 15:04")] = *late
 					continue
 				}
 				require.NoError(e, err)
@@ -88,7 +88,11 @@ func TestNineDaysOfHourlyRuns(t *testing.T) {
 			}
 			cursor = export.Cursor()
 		}
-		assert.Equal(e, map[string]int64{"21 13:10": 5, "27 13:10": 5}, reports)
+		day := func(n int) time.Time { return first.AddDate(0, 0, n) }
+		assert.Equal(e, map[string]webdelivery.LateError{
+			"21 13:10": {Late: 5, From: day(1), To: day(1).Add(12*time.Hour + 59*time.Minute + 59*time.Second)},
+			"27 13:10": {Late: 5, From: day(7), To: day(7).Add(12*time.Hour + 59*time.Minute + 59*time.Second)},
+		}, reports)
 		assert.Len(e, got, 9*72+1) // three an hour, up to 00:05 of the tenth day
 		assert.Equal(e, int64(9*72+1), cursor.Count())
 	})

@@ -63,7 +63,7 @@ func TestQueriesBeyondTheRetention(t *testing.T) {
 					require.Len(f, warnings, 1, call)
 					assert.Contains(f, warnings[0], "the time range begins at "+tt.start.Format("2006-01-02T15:04:05"), call)
 					assert.Contains(f, warnings[0], tt.want, call)
-					assert.Equal(f, 1, strings.Count(logged, "webdelivery: beyond retention"), "%s: %s", call, logged)
+					assert.Equal(f, 1, strings.Count(logged, "webdelivery: statistics"), "%s: %s", call, logged)
 					assert.Contains(f, logged, tt.want, call)
 					assert.Contains(f, logged, "method=GET path=/acme/v1/stats/security/", call)
 				}

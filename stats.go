@@ -136,8 +136,6 @@ type QueryEcho struct {
 	Filters string `json:"filters"`
 }
 
-const beyondRetention = "webdelivery: beyond retention" // in the log
-
 // Query reads one response, of at most 10 rows if the Limit of the query is 0. [Result.Truncated] reports whether more
 // match; All streams every row. [WithMaxResponseBytes] limits the response. If rows are missing, Query returns the
 // partial Result together with an [*IncompleteError]. With any other error, the Result is nil. If the response is not a
@@ -148,7 +146,7 @@ func (f *StatsFamily[Q]) Query(ctx context.Context, query Q) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.warn(ctx, beyondRetention, f.rules.warnings(&p, time.Now())...)
+	f.warn(ctx, f.rules.warnings(&p, time.Now())...)
 	var kept keptResult
 	in, err := f.whole(ctx, parameters, &kept)
 	if err != nil {
@@ -228,7 +226,7 @@ func (f *StatsFamily[Q]) All(ctx context.Context, query Q) iter.Seq2[Row, error]
 	}
 	warnings := f.rules.warnings(&p, time.Now())
 	return func(yield func(Row, error) bool) {
-		f.warn(ctx, beyondRetention, warnings...)
+		f.warn(ctx, warnings...)
 		if err := f.streamAll(ctx, first, p, s, yield); err != nil {
 			yield(Row{}, err)
 		}
@@ -334,9 +332,9 @@ func (f *StatsFamily[Q]) complete(in *rowjson.Reader, limit int64, all bool) err
 	return &IncompleteError{Got: in.Count(), Total: in.Total()}
 }
 
-func (f *StatsFamily[Q]) warn(ctx context.Context, message string, warnings ...string) {
+func (f *StatsFamily[Q]) warn(ctx context.Context, warnings ...string) {
 	for _, warning := range warnings {
-		f.conn.transport.Warn(ctx, f.dataCall("").Request, message, warning)
+		f.conn.transport.Warn(ctx, f.dataCall("").Request, "webdelivery: statistics", warning)
 	}
 }
 

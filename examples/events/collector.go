@@ -180,19 +180,9 @@ func (c *collector) try(ctx context.Context, body []byte) (meaning verdict, reas
 	}
 }
 
-// retryAfter returns how long a collector asks to wait, by its own clock, but at most an hour.
+// retryAfter returns how many seconds a collector asks to wait, but at most an hour. Neither Splunk nor OpenTelemetry
+// collectors send a date.
 func retryAfter(h http.Header) time.Duration {
-	text := h.Get("Retry-After")
-	if seconds, err := strconv.ParseUint(text, 10, 32); err == nil {
-		return min(time.Duration(seconds)*time.Second, time.Hour)
-	}
-	at, err := http.ParseTime(text)
-	if err != nil {
-		return 0
-	}
-	sent, err := http.ParseTime(h.Get("Date"))
-	if err != nil {
-		sent = time.Now()
-	}
-	return min(at.Sub(sent), time.Hour)
+	seconds, _ := strconv.ParseUint(h.Get("Retry-After"), 10, 32)
+	return min(time.Duration(seconds)*time.Second, time.Hour)
 }

@@ -41,12 +41,11 @@ func TestWrongCollectors(t *testing.T) { //nolint:paralleltest // changes the en
 
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
-	const sent = "Fri, 20 Nov 2026 12:00:00 GMT"
 	for text, want := range map[string]time.Duration{
 		"": 0, "7": 7 * time.Second, "soon": 0, "-1": 0, "4000000000": time.Hour,
-		"Fri, 20 Nov 2026 12:00:09 GMT": 9 * time.Second, "Fri, 20 Nov 2099 12:00:00 GMT": time.Hour,
+		"Fri, 20 Nov 2026 12:00:09 GMT": 0,
 	} {
-		got := retryAfter(http.Header{"Retry-After": {text}, "Date": {sent}})
+		got := retryAfter(http.Header{"Retry-After": {text}})
 		assert.Equal(t, want, got, text)
 	}
 }

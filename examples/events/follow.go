@@ -47,7 +47,7 @@ func (w warnings) Enabled(_ context.Context, level slog.Level) bool { return lev
 
 // Handle prints the warnings of an export. Those of single requests are not interesting.
 func (w warnings) Handle(_ context.Context, r slog.Record) error {
-	if r.Message == "webdelivery: export" {
+	if r.Message == "webdelivery: statistics" {
 		r.Attrs(func(a slog.Attr) bool {
 			if a.Key == "warning" {
 				fmt.Fprintln(w.stderr, "events:", program.WithFlags(a.Value.String()))

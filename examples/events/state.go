@@ -138,9 +138,6 @@ func resumed(file string) (set settings, err error) {
 	set = settings{format: s.Format, file: file, saved: &s, follow: s.Follow, lookback: s.Lookback, query: webdelivery.EventsQuery{
 		Start: q.Start, End: q.End, Dimensions: q.Columns, Limit: q.Limit,
 	}}
-	if s.Follow > 0 {
-		set.query.End = time.Time{} // also in a file of an older version
-	}
 	if q.Filter != "" {
 		set.query.Filter, err = filters.Parse(q.Filter)
 	}

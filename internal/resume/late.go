@@ -61,30 +61,31 @@ func (r *Run) atBorder(end time.Time) int64 {
 	}
 }
 
-// check counts the late rows that no run has reported, and returns their number for each day. It asks only for rows
-// before those that the position recognizes: rows that are still being added then do not matter, nor do days that the
-// source no longer keeps.
+// check counts the late rows that no run has reported, and returns the number of late rows of each day. It asks only for
+// rows before those that the position recognizes: rows that are still being added then do not matter, nor do days that
+// the source no longer keeps. All days are counted anew, because a replica may have made a late row one of another day.
 func (r *Run) check(missing *Missing) (late perDay, err error) {
 	p := r.Position
 	from := later(p.Start, r.Source.KeptFrom())
+	known := p.Late.since(dayOf(from.Unix()))
 	missing.Late, missing.From, r.within = 0, time.Time{}, 0
 	rest, err := r.unknown(from)
-	if err == nil && rest > 0 { // some may be of the first recognized second, or the source counts those at its end
+	if err == nil && rest > known { // some may be of the first recognized second, or the source counts those at its end
 		if r.within, _, err = r.surplus(p.first(), p.first().Add(time.Second)); err == nil {
 			rest -= r.within
 		}
 	}
-	if err != nil || rest <= 0 {
-		return nil, err
+	if err != nil || rest <= known {
+		return p.Late, err
 	}
-	for missing.Late, late = rest, (perDay{}); rest > 0; {
+	for missing.Late, late = rest-known, (perDay{}); rest > 0; {
 		day, next := dayOf(from.Unix()), from.Truncate(24*time.Hour).Add(24*time.Hour)
 		others, err := r.unknown(next)
 		if err != nil {
 			return nil, err
 		}
 		others = min(rest, max(0, others)) // so that the sum of all days is what was counted at first
-		if late[day] = rest - others; late[day] > 0 {
+		if late[day] = rest - others; late[day] > p.Late[day] {
 			if missing.From.IsZero() {
 				missing.From = from
 			}

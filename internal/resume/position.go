@@ -55,9 +55,10 @@ type counted struct {
 	Handed    int64     `json:"rows"`                // number of rows delivered
 	Latest    time.Time `json:"last,omitzero"`       // latest time of a delivered row
 	First     int64     `json:"first,omitempty"`     // the second since which rows are recognized
-	Days      perDay    `json:"days,omitempty"`      // rows of each day before First that were delivered, or reported as late
+	Days      perDay    `json:"days,omitempty"`      // delivered rows of each day before First
 	Midnights perDay    `json:"midnights,omitempty"` // those exactly at the start of the day
 	Firsts    perDay    `json:"firsts,omitempty"`    // those of the first second of the day
+	Late      perDay    `json:"late,omitempty"`      // missing rows of each day that have been reported
 	Border    border    `json:"border,omitempty"`    // of the source
 	Recent    []byte    `json:"recent,omitempty"`    // only when stored: of each second the numbers of rows and of full ones, and the sums
 }
@@ -104,7 +105,7 @@ func (p *Position) Clone() *Position {
 	for i, s := range c.recent {
 		c.recent[i].sums = slices.Clip(s.sums) // the clone's next row needs another array
 	}
-	c.Days, c.Midnights, c.Firsts = maps.Clone(p.Days), maps.Clone(p.Midnights), maps.Clone(p.Firsts)
+	c.Days, c.Midnights, c.Firsts, c.Late = maps.Clone(p.Days), maps.Clone(p.Midnights), maps.Clone(p.Firsts), maps.Clone(p.Late)
 	return c
 }
 
@@ -227,7 +228,7 @@ func (p *Position) UnmarshalJSON(b []byte) error {
 		}
 		recent, rows, in = append(recent, r), rows+r.rows(), in[8*n:]
 	}
-	if rows > s.Handed || s.Latest.IsZero() != (s.Handed == 0) || s.Border < exclusive || s.Border > wholeSecond ||
+	if rows+s.Days.since(0) > s.Handed || s.Latest.IsZero() != (s.Handed == 0) || s.Border < exclusive || s.Border > wholeSecond ||
 		s.Handed > 0 && (len(recent) == 0 || s.First+int64(len(recent))-1 != s.Latest.Unix()) {
 		return fmt.Errorf("%d rows until %v, and %d sums of rows", s.Handed, s.Latest, rows)
 	}

@@ -64,7 +64,8 @@ func TestStoredPositions(t *testing.T) {
 		{[]string{`"rows":1.5`}, false},
 		{[]string{`"rows":1`, last, first}, false},
 		{[]string{`"rows":1`, last, first, one}, true},
-		{[]string{`"rows":9`, last, first, one, `"days":{"20777":8}`, `"border":2`}, true},
+		{[]string{`"rows":9`, last, first, one, `"days":{"20777":8}`, `"late":{"20777":9}`, `"border":2`}, true},
+		{[]string{`"rows":9`, last, first, one, `"days":{"20777":9}`}, false},
 		{[]string{`"rows":1`, last, first, one, `"border":3`}, false},
 		{[]string{`"rows":1`, last, first, one, `"border":-1`}, false},
 		{[]string{`"rows":1`, last, one}, false}, // the second of the last row is not that of last

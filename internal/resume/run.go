@@ -72,7 +72,7 @@ type Run struct {
 func (r *Run) All() (missing Missing, err error) {
 	p := r.Position
 	p.keepFor(r.Lookback)
-	var late perDay
+	late := p.Late
 	r.newest = time.Now()
 	for range 3 { // rows may have been added before the last total was read, or a replica lags
 		err := r.rest()
@@ -86,10 +86,7 @@ func (r *Run) All() (missing Missing, err error) {
 			break
 		}
 	}
-	p.Until = r.End
-	for day, rows := range late {
-		p.Days = p.Days.plus(day, rows)
-	}
+	p.Until, p.Late = r.End, late
 	return missing, nil
 }
 

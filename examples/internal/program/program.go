@@ -104,7 +104,7 @@ func WithFlags(text string) string { return inPrograms.Replace(text) }
 
 var inPrograms = strings.NewReplacer("; use https or WithPlainHTTP", "; use https",
 	"; a longer Lookback finds such events", "; a longer -lookback finds such events",
-	"; set AcceptGap to go on without those between", "; -accept-gap goes on without those between")
+	"; set AcceptGap to go on without them", "; -accept-gap goes on without them")
 
 // Advise adds the next step to an error. Code prints it on a line of its own, instead of the step that it knows.
 func Advise(err error, step string) error { return &advised{err, step} }
