@@ -45,7 +45,7 @@ func (e *IncompleteError) outcomeOfWrite() Outcome { return OutcomeNotApplied }
 // eachItem returns the items of all pages. It prefetches up to ahead pages.
 func eachItem[T any, P resourceOf[T]](ctx context.Context, f *conn, first call, ahead int) iter.Seq2[T, error] {
 	collection := paging.Collection[T]{
-		Query: first.Query, Ahead: ahead,
+		Query: first.Query, Ahead: min(ahead, 1_000),
 		Read: func(ctx context.Context, query string) ([]T, paging.Page, error) {
 			cl := first
 			cl.Query = query

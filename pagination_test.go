@@ -1,11 +1,15 @@
 package webdelivery_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -44,7 +48,9 @@ func pageOf(index int, next string, ids ...string) string {
 func TestAllTasksFollowNextURIInEveryForm(t *testing.T) {
 	t.Parallel()
 	for _, basePath := range []string{"", "/root"} {
-		for _, form := range []string{"relative", "prefixed", "absolute"} {
+		for _, form := range []string{
+			"relative", "prefixed", "absolute", "query", "last-element", "no-scheme", "other-scheme", "other-host", "other-prefix",
+		} {
 			t.Run(basePath+" "+form, func(t *testing.T) {
 				t.Parallel()
 				server := testserver.Config{BasePath: basePath, Dialect: testserver.Dialect{NextURI: form}}
@@ -109,6 +115,27 @@ func TestAllReadsEveryPageHoweverNextURIIsSpelled(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// ReadAhead has at most that many requests under way, and never more than a thousand.
+func TestReadAheadIsBounded(t *testing.T) {
+	t.Parallel()
+	for ahead, want := range map[int]int32{3: 3, 1000: 1000, 5000: 1000} {
+		synctest.Test(t, func(t *testing.T) {
+			var underWay, most atomic.Int32
+			client := answered(t, func(r *http.Request) *http.Response {
+				most.Store(max(most.Load(), underWay.Add(1)))
+				defer underWay.Add(-1)
+				time.Sleep(time.Second) // until all of them are here
+				page := cmp.Or(r.URL.Query().Get("page"), "1")
+				return response(http.StatusOK, fmt.Appendf(nil, `{"items":[%s],"page_index":%s,"page_count":1500}`, anyItem("i"+page), page))
+			})
+			all, err := webdelivery.Collect(client.NetworkLists.AllEntries(t.Context(), listID, webdelivery.EntryOptions{ReadAhead: ahead}))
+			require.NoError(t, err)
+			assert.Len(t, all, 1500)
+			assert.Equal(t, want, most.Load())
+		})
 	}
 }
 

@@ -49,7 +49,9 @@ func Scan[T any](rows iter.Seq2[Row, error]) iter.Seq2[T, error] {
 		for row, err := range rows {
 			number++
 			if err == nil {
-				err = scanRow(target, row, number)
+				if wrong := target.Store(row.row); wrong != nil {
+					err = &ScanError{number, wrong.Column, wrong.Field, wrong.Type, wrong.Value, wrong.Err}
+				}
 			}
 			if err != nil {
 				yield(*new(T), err)
@@ -60,13 +62,6 @@ func Scan[T any](rows iter.Seq2[Row, error]) iter.Seq2[T, error] {
 			}
 		}
 	}
-}
-
-func scanRow(target *rowjson.Target, row Row, number int64) error {
-	if wrong := target.Store(row.row); wrong != nil {
-		return &ScanError{number, wrong.Column, wrong.Field, wrong.Type, wrong.Value, wrong.Err}
-	}
-	return nil
 }
 
 // Collect reads a sequence into a slice: rows, results of [Scan], tasks or lists. On error, it also returns the items

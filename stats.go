@@ -156,7 +156,7 @@ func (f *StatsFamily[Q]) Query(ctx context.Context, query Q) (*Result, error) {
 	for row := range kept.rows.All() {
 		rows = append(rows, Row{row})
 	}
-	return &Result{Query: kept.echo, Columns: in.Columns(), TotalResults: in.Total(), Rows: rows}, f.complete(in, p.Limit, false)
+	return &Result{Query: kept.echo, Columns: in.Columns(), TotalResults: in.Total(), Rows: rows}, f.rules.complete(in.Count(), in.Total(), p.Limit, false)
 }
 
 type keptResult struct {
@@ -318,18 +318,11 @@ func (f *StatsFamily[Q]) stream(ctx context.Context, parameters string, limit in
 	if echo.Limit > 0 {
 		limit = min(limit, echo.Limit) // the service has its own limit
 	}
-	err = f.complete(in, limit, s.all)
+	err = f.rules.complete(in.Count(), in.Total(), limit, s.all)
 	if err == nil && in.Count() < s.announced {
 		err = &IncompleteError{Got: in.Count(), Total: s.announced}
 	}
 	return err
-}
-
-func (f *StatsFamily[Q]) complete(in *rowjson.Reader, limit int64, all bool) error {
-	if f.rules.complete(in.Count(), in.Total(), limit, all) {
-		return nil
-	}
-	return &IncompleteError{Got: in.Count(), Total: in.Total()}
 }
 
 func (f *StatsFamily[Q]) warn(ctx context.Context, warnings ...string) {
@@ -347,7 +340,7 @@ func (f *StatsFamily[Q]) parameters(p *statsParams) (string, error) {
 	if f.refused != nil {
 		return "", f.refused
 	}
-	if err := f.rules.prepare(p); err != nil {
+	if err := p.prepare(&f.rules); err != nil {
 		return "", err
 	}
 	return p.encode(f.conn.dialect.StartTimeParam)

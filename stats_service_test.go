@@ -188,11 +188,19 @@ func TestEveryMethodOfTheFamilies(t *testing.T) {
 	})
 }
 
-// However the service writes its lists and orders its members, the client reads the same (open points 14 and 30).
+// However the service writes its lists, totals and results without rows, and orders its members, the client reads the same
+// (open points 14, 30 and 50).
 func TestStatisticsInEveryDialect(t *testing.T) {
 	t.Parallel()
 	for _, d := range []testserver.Dialect{
-		{MemberOrder: "rows-first"}, {MemberOrder: "total-first"}, {Names: "objects"}, {Names: "member"}, {Names: "items"},
+		{MemberOrder: "rows-first"},
+		{MemberOrder: "total-first"},
+		{Names: "objects"},
+		{Names: "member"},
+		{Names: "items"},
+		{NoRows: "null"},
+		{Total: "float"},
+		{NoRows: "null", Total: "float", MemberOrder: "rows-first"},
 	} {
 		t.Run(fmt.Sprint(d), func(t *testing.T) {
 			t.Parallel()
@@ -201,6 +209,24 @@ func TestStatisticsInEveryDialect(t *testing.T) {
 				all, err := f.records(nil)
 				require.NoError(f, err)
 				assert.Len(f, all, f.srv.EventCount(start, end))
+				exported := 0
+				none := webdelivery.EventsQuery{Dimensions: []string{"event_type"}, Start: start, End: end}
+				for _, err := range f.client.Stats.NewExport(none, webdelivery.Cursor{}, webdelivery.ExportOptions{}).All(f.Context()) {
+					require.NoError(f, err)
+					exported++
+				}
+				assert.Len(f, all, exported)
+				none.Filter = filters.Eq("event_type", "none")
+				result, err := f.client.Stats.Events.Query(f.Context(), none)
+				require.NoError(f, err)
+				assert.Zero(f, result.TotalResults)
+				assert.Empty(f, result.Rows)
+				rows, err := webdelivery.Collect(f.client.Stats.Events.All(f.Context(), none))
+				require.NoError(f, err)
+				assert.Empty(f, rows)
+				for range f.client.Stats.NewExport(none, webdelivery.Cursor{}, webdelivery.ExportOptions{}).All(f.Context()) {
+					assert.Fail(f, "an event, or an error")
+				}
 				groupings, err := f.client.Stats.WAFTrends.Groupings(f.Context())
 				require.NoError(f, err)
 				assert.NotEmpty(f, groupings)

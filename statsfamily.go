@@ -45,19 +45,6 @@ var (
 	}
 )
 
-// prepare sets the defaults, truncates the times to whole seconds of UTC, and returns what is invalid.
-func (f *statsRules) prepare(p *statsParams) error {
-	if f.aggregated && len(p.Metrics) == 0 {
-		p.Metrics = []string{MetricHits}
-	}
-	if f.dimension != "" && len(p.Dimensions) == 0 {
-		p.Dimensions = []string{f.dimension}
-	}
-	var bad problems
-	p.check(f, &bad)
-	return bad.err()
-}
-
 // withHeadroom returns the limit for a request that must return total rows, with a reserve for rows that are added
 // meanwhile. It is never more than a top-K has.
 func (f *statsRules) withHeadroom(total int64) int64 {
@@ -68,15 +55,19 @@ func (f *statsRules) withHeadroom(total int64) int64 {
 // most returns the largest number of rows that a response can have.
 func (f *statsRules) most() int64 { return cmp.Or(f.top, math.MaxInt64) }
 
-// complete reports whether no row is missing: got must reach total, or less if the limit or the size of a top-K is
-// lower. With all, got must also stay below the limit: if the response is full, more rows may match than total says.
-func (f *statsRules) complete(got, total, limit int64, all bool) bool {
+// complete returns an [*IncompleteError] if rows are missing: got must reach total, or less if the limit or the size of a
+// top-K is lower. With all, got must also stay below the limit: if the response is full, more rows may match than total
+// says.
+func (f *statsRules) complete(got, total, limit int64, all bool) error {
 	want := total
 	if !all && !f.noLimit {
 		want = min(want, cmp.Or(limit, defaultRows))
 	}
 	full := all && limit < f.most() && got == limit
-	return !full && got >= min(want, f.most())
+	if full || got < min(want, f.most()) {
+		return &IncompleteError{Got: got, Total: total}
+	}
+	return nil
 }
 
 // clockSlack is how much the clocks of the service and of this machine may differ. It also covers the time between the

@@ -47,7 +47,7 @@ func TestCompleteResponses(t *testing.T) {
 		{shaping, 999, 5000, 1000, true, false},
 		{shaping, 999, 999, 999, true, false},
 	} {
-		assert.Equal(t, tt.want, tt.family.complete(tt.got, tt.total, tt.limit, tt.all), "%+v", tt)
+		assert.Equal(t, tt.want, tt.family.complete(tt.got, tt.total, tt.limit, tt.all) == nil, "%+v", tt)
 	}
 }
 

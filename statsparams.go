@@ -58,23 +58,30 @@ func (p *statsParams) encode(startTime string) (string, error) {
 	return values.Encode(), nil
 }
 
-// check truncates the times to whole seconds of UTC, as they are sent, and finds what the rules of section 4.2 and of
-// the family forbid.
-func (p *statsParams) check(family *statsRules, bad *problems) {
-	if family.top > 0 && len(p.Dimensions) == 0 {
+// prepare sets the family's defaults, truncates the times to whole seconds of UTC, as they are sent, and returns what the
+// rules of section 4.2 and of the family forbid.
+func (p *statsParams) prepare(family *statsRules) error {
+	var bad problems
+	switch {
+	case len(p.Dimensions) > 0 || family.top == 0:
+		checkNames(&bad, "dimensions", p.Dimensions)
+	case family.dimension != "":
+		p.Dimensions = []string{family.dimension}
+	default:
 		bad.add("dimensions", "must be set, because the dimension of this category is not documented; ask Dimensions for the names")
-	} else {
-		checkNames(bad, "dimensions", p.Dimensions)
 	}
 	if family.aggregated {
-		checkNames(bad, "metrics", p.Metrics)
+		if len(p.Metrics) == 0 {
+			p.Metrics = []string{MetricHits}
+		}
+		checkNames(&bad, "metrics", p.Metrics)
 		for i, m := range p.Metrics {
 			if m != MetricHits {
 				bad.add(fmt.Sprintf("metrics[%d]", i), "%q is not a metric; the only one is hits", m)
 			}
 		}
 	}
-	p.checkTime(family, bad)
+	p.checkTime(family, &bad)
 	if p.Filter != nil {
 		if err := p.Filter.Validate(); err != nil {
 			bad.add("filters", "%v", err)
@@ -88,6 +95,7 @@ func (p *statsParams) check(family *statsRules, bad *problems) {
 	if p.Limit < 0 {
 		bad.add("limit", "%d is below 0", p.Limit)
 	}
+	return bad.err()
 }
 
 // isName reports whether a comma-separated parameter can carry a name.

@@ -37,6 +37,15 @@ type Dialect struct {
 	// array), "empty" (204).
 	EntriesReply string
 
+	// NextURI is the form of addresses: "relative" to /{customer}/v1, "prefixed" with the whole path, "absolute". The
+	// other values are what gateways make of the addresses of pages, and leave the rest relative: "query" (?page=2),
+	// "last-element" (entries?page=2), "no-scheme" (//host/...), "other-scheme" (http for https, or the reverse),
+	// "other-host", "other-prefix" (another path in front of /{customer}/v1).
+	NextURI string
+
+	NoRows string // rows of a result without any: "array" (empty), "null"
+	Total  string // total_results: "integer", "float" (1.0)
+
 	// Vocabulary selects the words in the events of WithEvents: "document" (such as CUSTOM and WARN) or "portal". The
 	// words of "portal" are the types WAF, Rate Limit and Custom, the severities High, Medium, Low and Info, and the
 	// actions Block and Warn.
@@ -49,7 +58,8 @@ func WithDialect(d Dialect) Option {
 		set.config.Dialect = testserver.Dialect{
 			TasksPrefix: d.TasksPrefix, StartTimeParam: d.StartTimeParam, EntryKey: d.EntryKey, EntryDeletePath: d.EntryDeletePath,
 			BatchDeletionMethod: d.BatchDeletionMethod, SessionReply: d.SessionReply, PurgeReply: d.PurgeReply, TooFast: d.TooFast,
-			Final: d.Final, Errors: d.Errors, EntriesReply: d.EntriesReply, Vocabulary: d.Vocabulary,
+			Final: d.Final, Errors: d.Errors, EntriesReply: d.EntriesReply, NextURI: d.NextURI, NoRows: d.NoRows,
+			Total: d.Total, Vocabulary: d.Vocabulary,
 		}
 		return nil // the fake checks it
 	}

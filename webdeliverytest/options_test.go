@@ -180,6 +180,16 @@ func TestOptions(t *testing.T) {
 			_, err := client.Tasks.List(t.Context(), webdelivery.TaskListOptions{})
 			require.NoError(t, err)
 		}},
+		"results and addresses": {[]webdeliverytest.Option{webdeliverytest.WithDialect(webdeliverytest.Dialect{
+			NextURI: "query", NoRows: "null", Total: "float",
+		})}, func(t *testing.T, w wire) {
+			_, response := w.get("/stats/security/events/data?dimensions=client_ip&starttime=2026-03-01T07:30:00&endtime=2026-03-01T08:00:00")
+			assert.Contains(t, response, `"rows":null,"total_results":0.0}`)
+			w.srv.AddTask(webdeliverytest.TaskSpec{})
+			w.srv.AddTask(webdeliverytest.TaskSpec{})
+			_, response = w.get("/tasks?count=1")
+			assert.Contains(t, response, `"next_uri":"?count=1&page=2"`)
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -33,6 +33,7 @@ func TestDeviationsAreFound(t *testing.T) {
 	for name, c := range map[string]struct {
 		deviate deviation
 		differ  []string
+		seen    map[string]string // of rules about what is open
 	}{
 		"has_more is always true": {
 			deviate: answer("GET", "/config/networklists/[^/]+/entries", func(b object) { b["has_more"] = true }),
@@ -45,13 +46,38 @@ func TestDeviationsAreFound(t *testing.T) {
 				"2.6 next_uri of lists is null on the last page and the next page otherwise",
 			},
 		},
+		"next_uri leads too far": {
+			deviate: answer("GET", "/config/networklists", func(b object) {
+				if b["next_uri"] != nil {
+					b["next_uri"] = strings.ReplaceAll(fmt.Sprint(b["next_uri"]), "page=2", "page=3")
+				}
+			}),
+			differ: []string{"2.6 next_uri of lists is null on the last page and the next page otherwise"},
+		},
 		"next_uri leads elsewhere": {
 			deviate: answer("GET", "/config/networklists", func(b object) {
 				if b["next_uri"] != nil {
 					b["next_uri"] = "https://elsewhere.example.net" + fmt.Sprint(b["next_uri"])
 				}
 			}),
-			differ: []string{"2.6 next_uri of lists is null on the last page and the next page otherwise"},
+			seen: map[string]string{"2.6 form of next_uri of lists": "with another host"},
+		},
+		"a page behind the last is not found": {
+			deviate: response("GET", "/config/networklists/[^/]+/entries", func(answer *httptest.ResponseRecorder) {
+				if strings.Contains(answer.Body.String(), `"items":[]`) {
+					answer.Code = 404
+				}
+			}),
+			seen: map[string]string{"2.6 a page of entries behind the last": "returned 404"},
+		},
+		"a count of 1,000 is refused": {
+			deviate: question("GET", "/config/networklists", parameter("count", "1000", "x")),
+			seen:    map[string]string{"4.6 a count of 1,000 of lists": "returned 400"},
+		},
+		"rows are null although there are some": {
+			deviate: answer("GET", "/stats/security/events/data", func(b object) { b["rows"] = nil }),
+			differ:  []string{"2.4 rows are arrays with a value for each column"},
+			seen:    map[string]string{"2.4 rows and total_results of a result without rows": "rows: null, total_results: 0"},
 		},
 		"pages are counted from 0": {
 			deviate: answer("GET", "/config/networklists", func(b object) { b["page_index"] = number(b["page_index"]) - 1 }),
@@ -291,8 +317,11 @@ func TestDeviationsAreFound(t *testing.T) {
 					rules = append(rules, rule)
 				}
 			}
-			differ, _ := try(t, target, c.deviate.wrap(server), rules)
+			differ, all := try(t, target, c.deviate.wrap(server), rules)
 			assert.ElementsMatch(t, c.differ, differ)
+			for rule, want := range c.seen {
+				assert.Equal(t, want, all[rule].Detail, rule)
+			}
 		})
 	}
 }

@@ -54,6 +54,9 @@ func TestDialectsAreTold(t *testing.T) {
 				"4.6 an entry that does not exist":                                                "returned 404",
 				"4.6 one address in several spellings":                                            `returned 200, then the list has ["192.0.2.1"]`,
 				"2.6 form of next_uri of lists":                                                   "relative to the base",
+				"2.6 a page of lists behind the last":                                             "returned 200 and 0 items",
+				"4.6 a count of 1,000 of entries":                                                 "returned 200 and 120 of 120 items",
+				"2.4 rows and total_results of a result without rows":                             "rows: an array, total_results: 0",
 			},
 		},
 		"other requests": {
@@ -117,6 +120,17 @@ func TestDialectsAreTold(t *testing.T) {
 				"2.6 spelling of the timestamps of network lists": `"0000-00-00T00:00:00.000Z"`,
 			},
 		},
+		"results": {
+			dialect: testserver.Dialect{NoRows: "null", Total: "float"},
+			report:  map[string]string{"2.4 rows and total_results of a result without rows": "rows: null, total_results: 0.0"},
+			differ:  []string{"2.4 total_results is an integer"},
+		},
+		"a gateway: query":        {dialect: testserver.Dialect{NextURI: "query"}, report: nextURI("a query alone")},
+		"a gateway: last element": {dialect: testserver.Dialect{NextURI: "last-element"}, report: nextURI("relative to the page")},
+		"a gateway: no scheme":    {dialect: testserver.Dialect{NextURI: "no-scheme"}, report: nextURI("without a scheme")},
+		"a gateway: other scheme": {dialect: testserver.Dialect{NextURI: "other-scheme"}, report: nextURI("with another scheme")},
+		"a gateway: other host":   {dialect: testserver.Dialect{NextURI: "other-host"}, report: nextURI("with another host")},
+		"a gateway: other prefix": {dialect: testserver.Dialect{NextURI: "other-prefix"}, report: nextURI("with another path")},
 		"errors of another shape": {
 			dialect: testserver.Dialect{Errors: "message"},
 			report: map[string]string{
@@ -138,6 +152,10 @@ func TestDialectsAreTold(t *testing.T) {
 	}
 }
 
+func nextURI(form string) map[string]string {
+	return map[string]string{"2.6 form of next_uri of lists": form, "2.6 form of next_uri of entries": form}
+}
+
 // With each value of each dialect field, every rule is tried, and no rule differs except those named here. The n-th
 // dialect has the n-th value of every field; TestDialectsAreTold covers the default.
 func TestEverySpellingKeepsTheRules(t *testing.T) {
@@ -147,6 +165,7 @@ func TestEverySpellingKeepsTheRules(t *testing.T) {
 	differ := map[string][]string{ // open point 7: forms that the SDK reads, but the document does not show
 		"PurgeReply 200":          {answered},
 		"PurgeReply 303-location": {members, answered},
+		"Total float":             {"2.4 total_results is an integer"}, // open point 50
 	}
 	notTried := map[string][]string{
 		"PurgeReply 303-location": {address, "2.3 form of transaction_status_uri"},

@@ -12,10 +12,7 @@ import (
 	"sync"
 )
 
-const (
-	maxEmptyPages = 3     // empty pages in a row after which reading stops although more are announced
-	maxAhead      = 1_000 // upper bound of prefetched pages
-)
+const maxEmptyPages = 3 // empty pages in a row after which reading stops although more are announced
 
 // Collection describes a collection to read.
 type Collection[T any] struct {
@@ -114,19 +111,14 @@ func (r *reader[T]) read(ctx context.Context) ([]T, error) {
 
 // prefetch starts reading pages after the last one, so that Ahead pages are in progress or ready.
 func (r *reader[T]) prefetch(ctx context.Context) {
-	for r.numbered && len(r.ready) < min(r.Ahead, maxAhead, r.count-r.number) {
-		query, coming := r.withPage(r.number+len(r.ready)+1), make(chan result[T], 1)
+	for r.numbered && len(r.ready) < min(r.Ahead, r.count-r.number) {
+		query, coming := withFilters(fmt.Sprint("page=", r.number+len(r.ready)+1), r.Query), make(chan result[T], 1)
 		r.ready = append(r.ready, coming)
 		r.underWay.Go(func() {
 			items, page, err := r.Read(ctx, query)
 			coming <- result[T]{items, page, err}
 		})
 	}
-}
-
-// withPage returns the query of the first request with the given page number.
-func (r *reader[T]) withPage(number int) string {
-	return withFilters(fmt.Sprint("page=", number), r.Query)
 }
 
 // check records a page. It returns an error if the page has a wrong number or no new items, or if the collection
@@ -189,9 +181,11 @@ func (r *reader[T]) goOn(page *Page) error {
 	case r.empty >= maxEmptyPages:
 		return r.broken("%d pages in a row are empty, but more are announced", r.empty)
 	}
-	if r.more, r.query = true, r.withPage(r.number+1); page.Next != nil && !r.numbered {
-		r.query = withFilters(*page.Next, r.Query)
+	next := fmt.Sprint("page=", r.number+1)
+	if page.Next != nil && !r.numbered {
+		next = *page.Next
 	}
+	r.more, r.query = true, withFilters(next, r.Query)
 	return nil
 }
 

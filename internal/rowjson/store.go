@@ -45,7 +45,12 @@ func (f Fields) storeFor(field reflect.Value) store {
 		return store{set: func(v Value) (err error) { *p, err = v.addr(known); return err }, read: readAddr(p)}
 	case *netip.Prefix:
 		known := newTexts()
-		return store{set: func(v Value) (err error) { *p, err = netip.ParsePrefix(known.of(v)); return err }}
+		return store{set: func(v Value) (err error) {
+			if *p, err = netip.ParsePrefix(known.of(v)); err != nil {
+				return v.isNot("a CIDR range")
+			}
+			return nil
+		}}
 	case encoding.TextUnmarshaler:
 		var text []byte
 		return store{set: func(v Value) error {

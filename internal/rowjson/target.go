@@ -165,7 +165,7 @@ const maxShown = 200
 // store writes the fields in left.
 func (t *Target) store(row Row, left fieldSet) *Misfit {
 	for i := range t.steps {
-		if !left.has(i) {
+		if left&(fieldSet(1)<<min(i, others)) == 0 {
 			continue
 		}
 		step, err := &t.steps[i], errNull

@@ -33,8 +33,6 @@ const (
 	others             = 63
 )
 
-func (s fieldSet) has(i int) bool { return s>>min(i, others)&1 > 0 }
-
 // cell reads the values of one column.
 type cell struct {
 	read   read

@@ -2,8 +2,11 @@ package testserver
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
+	"path"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -34,7 +37,12 @@ type Dialect struct {
 	PurgeReply string
 
 	TooFast string // purges above the rate: "503", "503-retry-after" (with Retry-After), "429", "429-retry-after"
-	NextURI string // addresses: "relative" to /{customer}/v1, "prefixed" with the whole path, "absolute"
+
+	// NextURI is the form of addresses: "relative" to /{customer}/v1, "prefixed" with the whole path, "absolute". The
+	// other values are what gateways make of the addresses of pages, and leave the rest relative: "query" (?page=2),
+	// "last-element" (entries?page=2), "no-scheme" (//host/...), "other-scheme" (http for https, or the reverse),
+	// "other-host", "other-prefix" (another path in front of /{customer}/v1).
+	NextURI string
 
 	// Timestamps is the form of times: "Z" (network lists in whole seconds, tasks in milliseconds). With the other
 	// values, all times have milliseconds: "milliseconds" (with Z), "+0000", "none" (no zone designator).
@@ -66,6 +74,8 @@ type Dialect struct {
 
 	Groupings string // a grouping set: "arrays" (of names in the form of Names), "joined" (one name with commas)
 	TopKTotal string // total_results of a top-K: "rows" (at most k), "groups" (all groups, including those not returned)
+	NoRows    string // rows of a result without any: "array" (empty), "null"
+	Total     string // total_results: "integer", "float" (1.0)
 
 	// Vocabulary selects the words in generated events: "document" (such as CUSTOM and WARN) or "portal". The words
 	// of "portal" are the types WAF, Rate Limit and Custom, the severities High, Medium, Low and Info, and the actions
@@ -88,7 +98,9 @@ var spellings = []spelling{
 	{"PurgeReply", func(d *Dialect) *string { return &d.PurgeReply }, []string{"201", "200", "303-body", "303-location"}},
 	{"TooFast", func(d *Dialect) *string { return &d.TooFast }, []string{"503", "503-retry-after", "429", "429-retry-after"}},
 	{"TransactionDenied", func(d *Dialect) *string { return &d.TransactionDenied }, []string{"403", "401", "400"}},
-	{"NextURI", func(d *Dialect) *string { return &d.NextURI }, []string{"relative", "prefixed", "absolute"}},
+	{"NextURI", func(d *Dialect) *string { return &d.NextURI }, []string{
+		"relative", "prefixed", "absolute", "query", "last-element", "no-scheme", "other-scheme", "other-host", "other-prefix",
+	}},
 	{"Timestamps", func(d *Dialect) *string { return &d.Timestamps }, []string{"Z", "milliseconds", "+0000", "none"}},
 	{"Errors", func(d *Dialect) *string { return &d.Errors }, []string{"code", "message", "error_info", "html", "empty"}},
 	{"EntriesReply", func(d *Dialect) *string { return &d.EntriesReply }, []string{"task", "task_id", "id", "entries", "empty"}},
@@ -97,6 +109,8 @@ var spellings = []spelling{
 	{"Names", func(d *Dialect) *string { return &d.Names }, []string{"strings", "objects", "member", "items"}},
 	{"Groupings", func(d *Dialect) *string { return &d.Groupings }, []string{"arrays", "joined"}},
 	{"TopKTotal", func(d *Dialect) *string { return &d.TopKTotal }, []string{"rows", "groups"}},
+	{"NoRows", func(d *Dialect) *string { return &d.NoRows }, []string{"array", "null"}},
+	{"Total", func(d *Dialect) *string { return &d.Total }, []string{"integer", "float"}},
 	{"Vocabulary", func(d *Dialect) *string { return &d.Vocabulary }, []string{"document", "portal"}},
 }
 
@@ -173,12 +187,43 @@ func (c *call) address(relative string) string {
 	case "prefixed":
 		return c.s.base.path() + relative
 	case "absolute":
-		scheme := "http"
-		if c.r.TLS != nil {
-			scheme = "https"
-		}
+		scheme, _ := c.schemes()
 		return scheme + "://" + c.r.Host + c.s.base.path() + relative
 	default:
 		return relative
 	}
+}
+
+// pageAddress returns the address of a page: that of the request with its filters, and with count and page.
+func (c *call) pageAddress(index, count int) string {
+	query := maps.Clone(c.query)
+	query.Set("page", strconv.Itoa(index))
+	query.Set("count", strconv.Itoa(count))
+	end := "?" + query.Encode()
+	whole := c.s.base.path() + c.at.path() + end
+	switch c.s.dialect.NextURI {
+	case "query":
+		return end
+	case "last-element":
+		return path.Base(c.at.path()) + end
+	case "no-scheme":
+		return "//" + c.r.Host + whole
+	case "other-scheme":
+		_, other := c.schemes()
+		return other + "://" + c.r.Host + whole
+	case "other-host":
+		return "http://service.internal:8080" + whole
+	case "other-prefix":
+		return "/internal" + whole
+	default:
+		return c.address(c.at.path() + end)
+	}
+}
+
+// schemes returns the scheme of the request, and the other one.
+func (c *call) schemes() (used, other string) {
+	if c.r.TLS != nil {
+		return "https", "http"
+	}
+	return "http", "https"
 }

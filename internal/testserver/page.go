@@ -1,7 +1,6 @@
 package testserver
 
 import (
-	"maps"
 	"net/http"
 	"strconv"
 )
@@ -61,14 +60,6 @@ func pageResponse[T, U any](c *call, all []T, defaultCount int, show func(T) U) 
 		shown.Items[i] = show(item)
 	}
 	return jsonResponse(http.StatusOK, shown), nil
-}
-
-// pageAddress returns the address of a page: that of the request with its filters, and with count and page.
-func (c *call) pageAddress(index, count int) string {
-	query := maps.Clone(c.query)
-	query.Set("page", strconv.Itoa(index))
-	query.Set("count", strconv.Itoa(count))
-	return c.address(c.at.path() + "?" + query.Encode())
 }
 
 // positive reads a query parameter that is a positive integer.

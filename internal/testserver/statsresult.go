@@ -37,6 +37,9 @@ func (q *statsQuery) write(ctx context.Context, w io.Writer) error {
 				total, err = q.results(ctx, func([]byte) error { return nil })
 			}
 			_, _ = out.Write(appendJSON(out.AvailableBuffer(), total))
+			if q.dialect.Total == "float" {
+				_, _ = out.WriteString(".0")
+			}
 		}
 		if err != nil {
 			return err
@@ -66,6 +69,10 @@ func (q *statsQuery) writeRows(ctx context.Context, out *bufio.Writer) (total in
 		_, err := out.Write(row)
 		return err
 	})
+	if separator == '[' && q.dialect.NoRows == "null" {
+		_, _ = out.WriteString("null")
+		return total, err
+	}
 	if separator == '[' {
 		_ = out.WriteByte('[')
 	}

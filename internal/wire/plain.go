@@ -72,14 +72,14 @@ func (k *Date) read(text [10]byte) bool {
 	year := d.two(text[:], 0)*100 + d.two(text[:], 2)
 	month, day := time.Month(d.two(text[:], 5)), d.two(text[:], 8)
 	midnight := time.Date(year, month, day, 0, 0, 0, 0, time.UTC) // normalized if there is no such date
-	if d.wrong() || midnight.Month() != month || midnight.Day() != day {
+	if int(d) < 0 || midnight.Month() != month || midnight.Day() != day {
 		return false
 	}
 	*k = Date{text, midnight.Unix()}
 	return true
 }
 
-// digits parses digits and records whether all bytes were digits.
+// digits parses digits. It is negative as an int if any byte was not a digit.
 type digits uint
 
 func (d *digits) one(text []byte, i int) int {
@@ -89,8 +89,6 @@ func (d *digits) one(text []byte, i int) int {
 }
 
 func (d *digits) two(text []byte, i int) int { return d.one(text, i)*10 + d.one(text, i+1) }
-
-func (d *digits) wrong() bool { return int(*d) < 0 } // the highest bit
 
 // PlainText returns the index of the first byte from i on that is not plain text within a JSON string. That is a quote,
 // a backslash, a control character, or a byte beyond ASCII. It checks eight bytes at a time.
