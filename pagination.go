@@ -1,14 +1,21 @@
 package webdelivery
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
+	"slices"
+	"strings"
 
 	"github.com/google/go-querystring/query"
 
 	"github.com/webdelivery/webdelivery-go/internal/paging"
 	"github.com/webdelivery/webdelivery-go/internal/redact"
+	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
 // IncompleteError means that a collection or the rows of a query could not be read to the end. What came before the
@@ -75,4 +82,120 @@ func pagedCall(p *problems, operation, path string, options any) call {
 	cl := getCall(operation, path, values.Encode())
 	cl.invalid = p.err()
 	return cl
+}
+
+// Page is one page of a collection. List and Entries return it; the sequences of All and AllEntries read all pages.
+//
+// A response may be a bare array or omit members (open point 2). Then Total, PageCount and PageIndex are 0 and the
+// addresses are empty. If the response does not say whether more pages exist, HasMore is true. It is false if the
+// page is empty, or if Total says that this first page has everything. (Service document, [section 2.6].)
+//
+// [section 2.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#26-network-list
+type Page[T any] struct {
+	URI       string `json:"uri"`                // address of this page, with its count and page
+	Items     []T    `json:"items"`              // items of this page, never nil
+	Total     int64  `json:"total"`              // items of the whole collection; 0 if the response does not say
+	HasMore   bool   `json:"has_more"`           // more pages exist, or may exist if the response does not say
+	PageCount int    `json:"page_count"`         // pages of the whole collection at this count; 0 if the response does not say
+	PageIndex int    `json:"page_index"`         // number of this page, from 1; 0 if the response does not say
+	PrevURI   string `json:"prev_uri,omitempty"` // previous page, empty on the first
+	NextURI   string `json:"next_uri,omitempty"` // next page, empty on the last
+}
+
+// fetchPage reads one page.
+func fetchPage[T any, P resourceOf[T]](ctx context.Context, f *conn, cl call) (*Page[T], error) {
+	page, _, err := readPage[T, P](ctx, f, cl)
+	if err != nil {
+		return nil, err
+	}
+	return &page, nil
+}
+
+// readPage reads an envelope, an object with tasks, or a bare array (open point 2). It also returns what the page says
+// of others.
+func readPage[T any, P resourceOf[T]](ctx context.Context, f *conn, cl call) (page Page[T], facts paging.Page, err error) {
+	r, err := f.send(ctx, cl)
+	if e, ok := errors.AsType[*Error](err); ok && (errors.Is(e, ErrNotFound) || errors.Is(e, ErrBadRequest)) {
+		return page, paging.Page{Refused: fmt.Sprint(e.status(), " ", e.Description)}, err
+	}
+	if err != nil {
+		return page, facts, err
+	}
+	if err = r.checkText(); err != nil {
+		return page, facts, err
+	}
+	body := pageBody[T]{NextURI: new(missingAddress)}
+	if bytes.TrimSpace(r.Body)[0] == '[' {
+		err = r.unmarshal(&body.Items)
+	} else if err = r.decodeObject(&body); err == nil {
+		if problem := body.problem(r.Body); problem != "" {
+			err = r.bad(problem, nil)
+		}
+	}
+	if err != nil {
+		return page, facts, err
+	}
+	page, facts = body.page()
+	for i, item := range append(body.Items, body.Tasks...) {
+		if item == nil {
+			return page, facts, r.bad(fmt.Sprintf("items[%d] is null", i), nil)
+		}
+		if missing := P(item).lacks(); missing != "" {
+			return page, facts, r.bad(fmt.Sprintf("items[%d]: no %s", i, missing), nil)
+		}
+		page.Items, facts.IDs = append(page.Items, *item), append(facts.IDs, P(item).identity())
+	}
+	page.HasMore, _ = facts.More(cmp.Or(paging.NumberIn(cl.Query, "page"), 1))
+	return page, facts, nil
+}
+
+// pageBody is a page in JSON, with what a Page does not tell apart.
+type pageBody[T any] struct {
+	Page[T] // the other members
+
+	Items   []*T    `json:"items"` // null is nil, in the list and for the list
+	Tasks   []*T    `json:"tasks"` // another name for items (open point 2)
+	HasMore *bool   `json:"has_more"`
+	NextURI *string `json:"next_uri"` // set it to missingAddress before decoding: null, as on the last page, makes it nil
+}
+
+const missingAddress = "\x00" // marks a missing next_uri
+
+// problem returns why a decoded object is not a page, or "". Some services write null for an empty list of items: such
+// an object is a page if it has another member of a page.
+func (b *pageBody[T]) problem(object []byte) string {
+	switch {
+	case b.Items != nil && b.Tasks != nil:
+		return "both items and tasks"
+	case b.Items != nil || b.Tasks != nil:
+		return ""
+	}
+	var members map[string]json.RawMessage
+	_ = wire.Decode(object, &members) // was decoded before
+	isSaid := func(name string) bool { return members[name] != nil && string(members[name]) != "null" }
+	if (members["items"] != nil || members["tasks"] != nil) && slices.ContainsFunc([]string{"has_more", "total", "page_count", "page_index"}, isSaid) {
+		return ""
+	}
+	return "not a page: it has neither items nor tasks"
+}
+
+// page returns the page, without its items, and what it says of others. Only the query of next_uri counts, because a
+// service behind a proxy may write an origin or a path that is not that of the base URL (open point 29).
+func (b *pageBody[T]) page() (Page[T], paging.Page) {
+	page, items := b.Page, len(b.Items)+len(b.Tasks)
+	page.Items, page.Total, page.PageCount, page.PageIndex = make([]T, 0, items), max(b.Total, 0), max(b.PageCount, 0), max(b.PageIndex, 0)
+	facts := paging.Page{IDs: make([]string, 0, items), HasMore: b.HasMore, Index: page.PageIndex, Count: page.PageCount}
+	if page.Total >= int64(items) { // a smaller number cannot be the total
+		facts.Total = page.Total
+	}
+	switch {
+	case b.NextURI == nil || *b.NextURI == "":
+		facts.Ends = true
+	case *b.NextURI != missingAddress:
+		page.NextURI = *b.NextURI
+		_, query, _ := strings.Cut(page.NextURI, "?")
+		query, _, _ = strings.Cut(query, "#")
+		facts.Next = &query
+	}
+	return page, facts
 }

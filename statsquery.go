@@ -1,7 +1,15 @@
 package webdelivery
 
 import (
+	"cmp"
+	"fmt"
+	"math"
+	"net/url"
+	"slices"
+	"strings"
 	"time"
+
+	"github.com/google/go-querystring/query"
 
 	"github.com/webdelivery/webdelivery-go/filters"
 )
@@ -166,3 +174,225 @@ func (q TrafficShapingTopKQuery) params() statsParams {
 		Dimensions: q.Dimensions, Metrics: q.Metrics, Start: q.Start, End: q.End, Filter: q.Filter, SortBy: q.SortBy, Limit: int64(q.Limit),
 	}
 }
+
+// statsParams has the parameters of the queries of all families (service document, section 4.2).
+type statsParams struct {
+	Dimensions  []string     `url:"dimensions,comma,omitempty"`
+	Metrics     []string     `url:"metrics,comma,omitempty"`
+	Start       time.Time    `url:"-"` // a tag cannot have the name of its parameter, which depends on the Dialect
+	End         time.Time    `url:"endtime" layout:"2006-01-02T15:04:05"`
+	Granularity Granularity  `url:"granularity,omitempty"`
+	Filter      filters.Expr `url:"filters,omitempty"` // encoded as its String
+	SortBy      sortKeys     `url:"sortby,omitempty"`
+	Limit       int64        `url:"limit,omitempty"` // 0: the default of the service
+}
+
+// timeLayout is the pattern of section 4.2. The service rejects a zone designator.
+const timeLayout = "2006-01-02T15:04:05"
+
+// sortKeys encodes an order as one parameter.
+type sortKeys []Sort
+
+// EncodeValues is called by go-querystring.
+func (s sortKeys) EncodeValues(name string, values *url.Values) error {
+	keys := make([]string, len(s))
+	for i, key := range s {
+		keys[i] = key.name
+		if key.descending {
+			keys[i] = "-" + key.name
+		}
+	}
+	values.Set(name, strings.Join(keys, ","))
+	return nil
+}
+
+// unshare gives p slices of its own, so that the caller may change those of the query.
+func (p *statsParams) unshare() {
+	p.Dimensions, p.Metrics, p.SortBy = slices.Clone(p.Dimensions), slices.Clone(p.Metrics), slices.Clone(p.SortBy)
+}
+
+// encode returns the query string. startTime is the name of the parameter for the start.
+func (p *statsParams) encode(startTime string) (string, error) {
+	values, err := query.Values(p)
+	if err != nil {
+		return "", invalid("query", "%v", err)
+	}
+	values.Set(startTime, p.Start.Format(timeLayout))
+	return values.Encode(), nil
+}
+
+// prepare sets the family's defaults, truncates the times to whole seconds of UTC, as they are sent, and returns what the
+// rules of section 4.2 and of the family forbid.
+func (p *statsParams) prepare(family *statsRules) error {
+	var bad problems
+	switch {
+	case len(p.Dimensions) > 0 || family.top == 0:
+		checkNames(&bad, "dimensions", p.Dimensions)
+	case family.dimension != "":
+		p.Dimensions = []string{family.dimension}
+	default:
+		bad.add("dimensions", "must be set, because the dimension of this category is not documented; ask Dimensions for the names")
+	}
+	if family.aggregated {
+		if len(p.Metrics) == 0 {
+			p.Metrics = []string{MetricHits}
+		}
+		checkNames(&bad, "metrics", p.Metrics)
+		for i, m := range p.Metrics {
+			if m != MetricHits {
+				bad.add(fmt.Sprintf("metrics[%d]", i), "%q is not a metric; the only one is hits", m)
+			}
+		}
+	}
+	p.checkTime(family, &bad)
+	if p.Filter != nil {
+		if err := p.Filter.Validate(); err != nil {
+			bad.add("filters", "%v", err)
+		}
+	}
+	for i, key := range p.SortBy {
+		if !isName(key.name) || strings.HasPrefix(key.name, "-") {
+			bad.add(fmt.Sprintf("sortby[%d]", i), "%q is not a valid name; use Asc or Desc with a name alone", key.name)
+		}
+	}
+	if p.Limit < 0 {
+		bad.add("limit", "%d is below 0", p.Limit)
+	}
+	return bad.err()
+}
+
+// isName reports whether a comma-separated parameter can carry a name.
+func isName(name string) bool { return name != "" && !strings.ContainsAny(name, ", ") }
+
+// checkNames refuses lists of names that the comma-separated parameter cannot carry.
+func checkNames(bad *problems, field string, names []string) {
+	if len(names) == 0 {
+		bad.add(field, "is empty")
+	}
+	for i, name := range names {
+		switch {
+		case !isName(name):
+			bad.add(fmt.Sprintf("%s[%d]", field, i), "%q is not a valid name", name)
+		case slices.Contains(names[:i], name):
+			bad.add(fmt.Sprintf("%s[%d]", field, i), "%q is given twice", name)
+		}
+	}
+}
+
+func (p *statsParams) checkTime(family *statsRules, bad *problems) {
+	if p.Start.IsZero() {
+		bad.add("starttime", "is not set")
+	}
+	if p.End.IsZero() {
+		bad.add("endtime", "is not set")
+	}
+	p.Start, p.End = p.Start.UTC().Truncate(time.Second), p.End.UTC().Truncate(time.Second)
+	checkYear(bad, "starttime", p.Start)
+	checkYear(bad, "endtime", p.End)
+	if !p.Start.IsZero() && !p.End.IsZero() && !p.End.After(p.Start) {
+		bad.add("endtime", "%s is not after starttime %s, in whole seconds", p.End.Format(timeLayout), p.Start.Format(timeLayout))
+	}
+	switch p.Granularity {
+	case Granularity5Minute, GranularityHour, GranularityDay:
+	case "":
+		if family.granularity {
+			bad.add("granularity", "must be set to 5minute, hour or day")
+		}
+	default:
+		bad.add("granularity", "%q is not 5minute, hour or day", string(p.Granularity))
+	}
+}
+
+// Numbers of rows (section 8 of the service document).
+const (
+	defaultRows     = 10    // of a result whose query has no limit
+	wafTopKRows     = 20    // of a WAF top-K
+	shapingTopKRows = 1_000 // of a traffic shaping top-K
+)
+
+// statsRules has the properties in which the families of statistics differ.
+type statsRules struct {
+	name        string // of the family
+	path        string // base path
+	aggregated  bool   // it has metrics
+	granularity bool   // it requires a granularity
+	noLimit     bool   // it has no parameter limit
+	top         int64  // largest number of rows; 0: no bound
+	dimension   string // default dimension of a top-K; "": unknown
+}
+
+// The families that have no categories.
+var (
+	eventsRules        = statsRules{name: "Stats.Events", path: "/stats/security/events"}
+	wafTrendsRules     = statsRules{name: "Stats.WAFTrends", path: "/stats/security/waf/trends", aggregated: true, granularity: true}
+	requestTrendsRules = statsRules{name: "Stats.RequestTrends", path: "/stats/security/request/trends", aggregated: true}
+	shapingTrendsRules = statsRules{name: "Stats.TrafficShapingTrends", path: "/stats/security/trafficshaping/trends", aggregated: true, granularity: true}
+)
+
+// The dimension of each category; "" where the service document does not name it (open point 47).
+var (
+	wafCategories = map[WAFCategory]string{
+		"browser": "client_browser", "clientip": "client_ip", "country": "client_country_code", "requestpath": "",
+		"ruleid": "rule_id", "severity": "event_severity",
+	}
+	shapingCategories = map[TrafficShapingCategory]string{
+		"browser": "client_browser", "clientip": "client_ip", "country": "client_country_code",
+		"ratelimitclientip": "", "ratelimitcountry": "", "requestpath": "",
+	}
+)
+
+// withHeadroom returns the limit for a request that must return total rows, with a reserve for rows that are added
+// meanwhile. It is never more than a top-K has.
+func (f *statsRules) withHeadroom(total int64) int64 {
+	room := max(1000, total/100)
+	return min(total+min(room, math.MaxInt64-total), f.most())
+}
+
+// most returns the largest number of rows that a response can have.
+func (f *statsRules) most() int64 { return cmp.Or(f.top, math.MaxInt64) }
+
+// complete returns an [*IncompleteError] if rows are missing: got must reach total, or less if the limit or the size of a
+// top-K is lower. With all, got must also stay below the limit: if the response is full, more rows may match than total
+// says.
+func (f *statsRules) complete(got, total, limit int64, all bool) error {
+	want := total
+	if !all && !f.noLimit {
+		want = min(want, cmp.Or(limit, defaultRows))
+	}
+	full := all && limit < f.most() && got == limit
+	if full || got < min(want, f.most()) {
+		return &IncompleteError{Got: got, Total: total}
+	}
+	return nil
+}
+
+// clockSlack is how much the clocks of the service and of this machine may differ. It also covers the time between the
+// building of a query and its call.
+const clockSlack = 5 * time.Minute
+
+// warnings says which part of the time range of a query the service may no longer have (sections 6 and 8). Nothing in
+// the response shows that: rows are missing, or their sums are too small. A query without a granularity has no warning,
+// nor has a top-K, because the document does not say how long their data is kept. p must be valid.
+func (f *statsRules) warnings(p *statsParams, now time.Time) []string {
+	start := p.Start.Add(clockSlack) // shifting now instead could change the day a month before it
+	if !f.aggregated {
+		kept := EventsRetention(now)
+		if !start.Before(kept) {
+			return nil
+		}
+		return []string{fmt.Sprintf("the time range begins at %s, but raw events are kept for three days and today, since %s; earlier ones are missing",
+			p.Start.Format(timeLayout), kept.Format(timeLayout))}
+	}
+	finest := GranularityFor(start, p.End, now)
+	if granularityWidth[p.Granularity] >= granularityWidth[finest] || p.Granularity == "" {
+		return nil
+	}
+	return []string{fmt.Sprintf("the time range begins at %s, but data of granularity %s is kept for %s; hits before that may be missing, so use granularity %s",
+		p.Start.Format(timeLayout), p.Granularity, granularityKept[p.Granularity], finest)}
+}
+
+// granularityWidth orders the granularities.
+var granularityWidth = map[Granularity]int{Granularity5Minute: 1, GranularityHour: 2, GranularityDay: 3}
+
+// granularityKept is how long data of a granularity is kept. Daily data is kept forever.
+var granularityKept = map[Granularity]string{Granularity5Minute: "a week", GranularityHour: "a month"}

@@ -2,16 +2,12 @@ package webdelivery
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
-	"maps"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/webdelivery/webdelivery-go/internal/address"
-	"github.com/webdelivery/webdelivery-go/internal/redact"
 	"github.com/webdelivery/webdelivery-go/internal/transport"
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
@@ -107,14 +103,6 @@ type conn struct {
 	service   string // service and customer, with the host in its normal form
 }
 
-// response is the response to a call that succeeded.
-type response struct {
-	*transport.Response
-
-	conn *conn
-	id   string // requested id, see call
-}
-
 // send sends a call and returns its response.
 func (f *conn) send(ctx context.Context, cl call) (response, error) {
 	if cl.invalid != nil {
@@ -152,71 +140,6 @@ func (f *conn) send(ctx context.Context, cl call) (response, error) {
 func (f *conn) resolve(field, address string) (path, query string, err error) {
 	path, query, err = f.base.Resolve(field, address)
 	return path, query, asValidation(err)
-}
-
-// loginHeaders are the headers that an error keeps of the response to a login, which may contain a session anywhere.
-var loginHeaders = []string{"Content-Type", "Date", "Location", "Retry-After"}
-
-// newError returns the error of a call. cause is what failed besides the status, or nil. The client's secrets are
-// removed here from every text of the service or a transport.
-func (f *conn) newError(r *transport.Response, cause error) *Error {
-	e := &Error{
-		StatusCode: r.Status, Code: r.Code, Method: r.Request.Method, Host: f.base.Host(), Path: f.secrets.Text(f.base.Path(r.Request.Path)),
-		Header: f.safeHeader(r.Header), RequestID: f.secrets.RequestID(r.Header), Attempts: r.Attempts, outcome: Outcome(r.Outcome), tooFast: r.TooFast, authFailed: r.Unauthorized,
-	}
-	body := r.Body
-	if r.Request.Class == transport.Login {
-		body = nil
-		maps.DeleteFunc(e.Header, func(name string, _ []string) bool { return !slices.Contains(loginHeaders, name) })
-	}
-	switch to := e.Header.Get("Location"); {
-	case !e.redirected():
-		e.Description = f.secrets.Text(cmp.Or(wire.ErrorText(body), http.StatusText(e.status())))
-		e.Body = f.secrets.Excerpt(body, redact.Most)
-	case to == "": // the body of a redirect repeats its target
-		e.Description = "redirect without a Location not followed"
-	default:
-		e.Description = "redirect to " + to + " not followed"
-	}
-	if cause != nil {
-		e.cause = f.secrets.Error(cause)
-	}
-	if login, ok := errors.AsType[*Error](cause); ok && r.LoginFailed && r.Status == 0 {
-		// The error of a failed login has the status of the login's own response.
-		e.StatusCode, e.Code, e.Description, e.Header, e.RequestID = login.StatusCode, login.Code, login.Description, login.Header, login.RequestID
-		e.authFailed, e.login = login.authFailed, login.login
-	}
-	return e
-}
-
-// unsafeHeaders carry credentials or ask for them, so they are left out of errors.
-var unsafeHeaders = []string{
-	"Authentication-Info", "Authorization", "Cookie", "Location", "Proxy-Authenticate", "Proxy-Authentication-Info",
-	"Proxy-Authorization", "Set-Cookie", "Set-Cookie2", "Www-Authenticate",
-}
-
-// safeHeader returns a copy of a response's header without credentials. Of a Location it keeps only the origin.
-func (f *conn) safeHeader(h http.Header) http.Header {
-	safe := make(http.Header, len(h))
-	for name, values := range h {
-		if slices.Contains(unsafeHeaders, http.CanonicalHeaderKey(name)) || f.secrets.Text(name) != name {
-			continue
-		}
-		for _, v := range values {
-			safe[name] = append(safe[name], f.secrets.Text(v))
-		}
-	}
-	if location := h.Get("Location"); location != "" {
-		safe.Set("Location", f.secrets.Text(f.base.OriginOf(location)))
-	}
-	return safe
-}
-
-// redactAll removes the client's secrets from texts that become a part of an error.
-func (f *conn) redactAll(texts ...*string) {
-	for _, text := range texts {
-		*text = f.secrets.Text(*text)
-	}
 }
 
 // expand replaces the {placeholders} of a path by the ids in order, each escaped as one path segment.

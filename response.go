@@ -1,0 +1,304 @@
+package webdelivery
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/webdelivery/webdelivery-go/internal/address"
+	"github.com/webdelivery/webdelivery-go/internal/redact"
+	"github.com/webdelivery/webdelivery-go/internal/transport"
+	"github.com/webdelivery/webdelivery-go/internal/wire"
+)
+
+// response is the response to a call that succeeded.
+type response struct {
+	*transport.Response
+
+	conn *conn
+	id   string // requested id, see call
+}
+
+// loginHeaders are the headers that an error keeps of the response to a login, which may contain a session anywhere.
+var loginHeaders = []string{"Content-Type", "Date", "Location", "Retry-After"}
+
+// newError returns the error of a call. cause is what failed besides the status, or nil. The client's secrets are
+// removed here from every text of the service or a transport.
+func (f *conn) newError(r *transport.Response, cause error) *Error {
+	e := &Error{
+		StatusCode: r.Status, Code: r.Code, Method: r.Request.Method, Host: f.base.Host(), Path: f.secrets.Text(f.base.Path(r.Request.Path)),
+		Header: f.safeHeader(r.Header), RequestID: f.secrets.RequestID(r.Header), Attempts: r.Attempts, outcome: Outcome(r.Outcome), tooFast: r.TooFast, authFailed: r.Unauthorized,
+	}
+	body := r.Body
+	if r.Request.Class == transport.Login {
+		body = nil
+		maps.DeleteFunc(e.Header, func(name string, _ []string) bool { return !slices.Contains(loginHeaders, name) })
+	}
+	switch to := e.Header.Get("Location"); {
+	case !e.redirected():
+		e.Description = f.secrets.Text(cmp.Or(wire.ErrorText(body), http.StatusText(e.status())))
+		e.Body = f.secrets.Excerpt(body, redact.Most)
+	case to == "": // the body of a redirect repeats its target
+		e.Description = "redirect without a Location not followed"
+	default:
+		e.Description = "redirect to " + to + " not followed"
+	}
+	if cause != nil {
+		e.cause = f.secrets.Error(cause)
+	}
+	if login, ok := errors.AsType[*Error](cause); ok && r.LoginFailed && r.Status == 0 {
+		// The error of a failed login has the status of the login's own response.
+		e.StatusCode, e.Code, e.Description, e.Header, e.RequestID = login.StatusCode, login.Code, login.Description, login.Header, login.RequestID
+		e.authFailed, e.login = login.authFailed, login.login
+	}
+	return e
+}
+
+// unsafeHeaders carry credentials or ask for them, so they are left out of errors.
+var unsafeHeaders = []string{
+	"Authentication-Info", "Authorization", "Cookie", "Location", "Proxy-Authenticate", "Proxy-Authentication-Info",
+	"Proxy-Authorization", "Set-Cookie", "Set-Cookie2", "Www-Authenticate",
+}
+
+// safeHeader returns a copy of a response's header without credentials. Of a Location it keeps only the origin.
+func (f *conn) safeHeader(h http.Header) http.Header {
+	safe := make(http.Header, len(h))
+	for name, values := range h {
+		if slices.Contains(unsafeHeaders, http.CanonicalHeaderKey(name)) || f.secrets.Text(name) != name {
+			continue
+		}
+		for _, v := range values {
+			safe[name] = append(safe[name], f.secrets.Text(v))
+		}
+	}
+	if location := h.Get("Location"); location != "" {
+		safe.Set("Location", f.secrets.Text(f.base.OriginOf(location)))
+	}
+	return safe
+}
+
+// redactAll removes the client's secrets from texts that become a part of an error.
+func (f *conn) redactAll(texts ...*string) {
+	for _, text := range texts {
+		*text = f.secrets.Text(*text)
+	}
+}
+
+// decodeObject reads a JSON object.
+func (r *response) decodeObject(out any) error {
+	if err := r.checkText(); err != nil {
+		return err
+	}
+	if first := bytes.TrimLeft(r.Body, " \t\r\n"); first[0] != '{' {
+		return r.bad("not a JSON object", nil)
+	}
+	return r.unmarshal(out)
+}
+
+// unmarshal reads a JSON value. checkText must have accepted the body.
+func (r *response) unmarshal(out any) error {
+	if err := wire.Decode(r.Body, out); err != nil {
+		return r.bad("", err)
+	}
+	return nil
+}
+
+// checkPresent refuses an empty body.
+func (r *response) checkPresent() error {
+	if len(bytes.TrimSpace(r.Body)) == 0 {
+		return r.bad("an empty body", nil)
+	}
+	return nil
+}
+
+// checkText also refuses a body that is not text.
+func (r *response) checkText() error {
+	if err := r.checkPresent(); err != nil {
+		return err
+	}
+	if !utf8.Valid(r.Body) {
+		return r.bad("broken UTF-8", nil)
+	}
+	return nil
+}
+
+// bad returns the error for a response that cannot be used. It never matches ErrInvalid, because the request was sent;
+// but a type that Do decodes into, such as a Plan, may return ErrInvalid.
+func (r *response) bad(what string, cause error) *Error {
+	if errors.Is(cause, ErrInvalid) {
+		cause = errors.New(cause.Error())
+	}
+	secrets := r.conn.secrets
+	var beginning []byte
+	if r.Request.Class != transport.Login { // its response may contain the session in an unknown form
+		beginning = secrets.Excerpt(r.Body, maxShown)
+	}
+	return r.conn.newError(r.Response, &badResponse{what, secrets.Text(r.Header.Get("Content-Type")), beginning, cause})
+}
+
+// badResponse says what is wrong with a response, and shows the beginning of its body.
+type badResponse struct {
+	what, contentType string
+	body              []byte
+	cause             error
+}
+
+func (e *badResponse) Error() string {
+	text := "bad response (Content-Type " + strconv.Quote(e.contentType) + "): " +
+		joinNonEmpty(": ", e.what, wire.Reason(e.cause))
+	if len(e.body) > 0 {
+		text += ": " + strconv.Quote(string(e.body))
+	}
+	return text
+}
+
+func (e *badResponse) Is(target error) bool { return target == ErrBadResponse }
+func (e *badResponse) Unwrap() error        { return e.cause }
+
+// broken returns the error for a stream that cannot be read to its end: the connection or the caller cut it, or it does
+// not follow the service document.
+func (r *response) broken(err error) *Error {
+	if cause := r.Stream.Broken(); cause != nil {
+		return r.conn.newError(r.Response, cause)
+	}
+	return r.bad("", err)
+}
+
+// maxShown limits how many bytes of a body an error shows.
+const maxShown = 200
+
+// marshalJSON encodes a request body, without escaping characters for HTML.
+func marshalJSON(v any) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, invalid("request", "%v", err)
+	}
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+}
+
+// optionalTask reads the task, or only its id, from the response to a change. It returns nil if there is none (open
+// point 21): the service accepted the change, so an unknown shape is not an error. changed lists the ids of the changed
+// resources.
+func (r *response) optionalTask(changed ...string) (*Task, error) {
+	task := taskIn(r.Body, changed)
+	if task.ID == "" {
+		return nil, nil //nolint:nilnil // no task is not an error
+	}
+	if !address.Fits(task.ID) { // Get could not read it
+		return nil, r.bad("a task whose id cannot be part of an address", nil)
+	}
+	return &task, nil
+}
+
+// membersOfTask lists the members that, in the service document, only a task has.
+var membersOfTask = []string{"complete", "operation", "status", "progress", "begin_time", "error_info"}
+
+// taskIn returns the task in the response to a change, perhaps with nothing but its ID. The ID is "" if there is no
+// task (open point 21).
+func taskIn(body []byte, changed []string) (task Task) {
+	var members map[string]json.RawMessage
+	if wire.Decode(body, &members) != nil {
+		return Task{}
+	}
+	maps.DeleteFunc(members, func(_ string, value json.RawMessage) bool { return string(value) == "null" }) // null proves nothing
+	if wire.Decode(body, &task) != nil {
+		task = Task{} // a member does not have the type that it has in a task
+	}
+	has := func(name string) bool { return members[name] != nil }
+	id, named := textOf(members["id"]), textOf(members["task_id"])
+	isChanged := slices.ContainsFunc(changed, func(other string) bool { return sameID(id, other) })
+	switch {
+	case named != "" && id != "" && id != named: // another object, which names its task
+		return Task{ID: named}
+	case named != "":
+		task.ID = named
+	case id == "", isChanged && !has("complete"): // the changed list or entry itself
+		return Task{}
+	case len(members) == 1 || slices.ContainsFunc(membersOfTask, has) || strings.HasSuffix(task.URI, "/tasks/"+url.PathEscape(id)):
+		task.ID = id
+	default:
+		return Task{}
+	}
+	return task
+}
+
+// textOf returns the text of a JSON string or the digits of a JSON number, and "" for anything else.
+func textOf(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	var number json.Number
+	if json.Unmarshal(raw, &number) == nil {
+		return number.String()
+	}
+	return ""
+}
+
+// JSON decodes any object into any struct: {"message":"under maintenance"} becomes a task. So every object that has an
+// id in the service document must have the members without which it is useless, and the id that was requested.
+
+// resource is an object of section 2 of the service document that has an id of its own.
+type resource interface {
+	identity() string // its id or name
+	lacks() string    // the required member that is missing; "" if none is
+}
+
+// resourceOf is a pointer to a T that is a resource.
+type resourceOf[T any] interface {
+	*T
+	resource
+}
+
+func lacksID(id string) string {
+	if id == "" {
+		return "id"
+	}
+	return ""
+}
+
+// decodeResource reads an object and checks that it is the requested resource.
+func (r *response) decodeResource(value resource) error {
+	if err := r.decodeObject(value); err != nil {
+		return err
+	}
+	if missing := value.lacks(); missing != "" {
+		return r.bad("no "+missing, nil)
+	}
+	return r.checkID(value.identity())
+}
+
+// fetch sends a call and reads the response into a new resource.
+func fetch[T any, P resourceOf[T]](ctx context.Context, f *conn, cl call) (*T, error) {
+	r, err := f.send(ctx, cl)
+	if err != nil {
+		return nil, err
+	}
+	value := new(T)
+	if err := r.decodeResource(P(value)); err != nil {
+		return nil, err
+	}
+	return value, nil
+}
+
+// checkID checks that the object has the requested id. The letter case of a UUID may differ.
+func (r *response) checkID(id string) error {
+	if want := r.id; want != "" && !sameID(id, want) {
+		return r.bad("another object, whose id is "+strconv.Quote(string(wire.Clip([]byte(id)))), nil)
+	}
+	return nil
+}
+
+// sameID compares ids of lists and entries: UUIDs, in which the letter case does not matter (RFC 9562, section 4).
+func sameID(a, b string) bool { return strings.EqualFold(a, b) }
