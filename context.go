@@ -54,16 +54,6 @@ func apart(ctx context.Context) (of context.Context, join func()) {
 	}
 }
 
-// tell writes a response for the caller.
-func (f *conn) tell(ctx context.Context, r *transport.Response) {
-	if sink, _ := ctx.Value(responseKey{}).(*responseSink); sink != nil {
-		*sink.to = Response{
-			Operation: r.Request.Operation, StatusCode: r.Status, Header: f.safeHeader(r.Header), RequestID: f.secrets.RequestID(r.Header),
-			Attempts: r.Attempts, Duration: r.Duration,
-		}
-	}
-}
-
 type headerKey struct{}
 
 // ContextWithHeader returns a context whose calls send these headers with each of their requests, such as traceparent

@@ -3,6 +3,8 @@ package webdelivery
 import (
 	"cmp"
 	"strings"
+
+	"github.com/webdelivery/webdelivery-go/internal/address"
 )
 
 // Dialect holds the spellings of requests that the service document leaves open. Set only the fields in which your
@@ -80,4 +82,16 @@ func validMethod(method string) bool {
 	return method != "" && strings.IndexFunc(method, func(r rune) bool {
 		return r <= ' ' || r >= 0x7f || r >= 'a' && r <= 'z' || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
 	}) < 0
+}
+
+// expand replaces the {placeholders} of a path by the ids in order, each escaped as one path segment.
+func expand(template string, ids ...string) (string, error) {
+	path, err := address.Expand(template, ids...)
+	return path, asValidation(err)
+}
+
+// checkPath checks an escaped absolute path.
+func checkPath(field, path string) error {
+	_, err := address.Clean(field, path)
+	return asValidation(err)
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/webdelivery/webdelivery-go/internal/address"
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 	"github.com/webdelivery/webdelivery-go/internal/transport"
 )
@@ -344,4 +345,22 @@ func counted[N int | int64](n N, one, many string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, many)
+}
+
+// firstOf joins the first five texts, and says how many more there are.
+func firstOf(texts []string, sep string) string {
+	const shown = 5
+	if len(texts) <= shown {
+		return strings.Join(texts, sep)
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(texts[:shown], sep), len(texts)-shown)
+}
+
+// asValidation turns an *address.Error into a *ValidationError with the same field and reason. It returns other
+// errors unchanged.
+func asValidation(err error) error {
+	if e, ok := errors.AsType[*address.Error](err); ok {
+		return &ValidationError{Field: e.Field, Reason: e.Reason}
+	}
+	return err
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -198,4 +199,32 @@ func (b *pageBody[T]) page() (Page[T], paging.Page) {
 		facts.Next = &query
 	}
 	return page, facts
+}
+
+const pageOfEntries = 1_000 // entries per page when the SDK reads all
+
+// largePages returns the items of all pages, 1,000 per page. The document names no largest count (open point 49), so a
+// service may refuse that one with 400. Then the pages have the size that the service chooses.
+func largePages[T any, P resourceOf[T]](ctx context.Context, f *conn, pagesOf func(count int) call, ahead int) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		// read yields all items, unless the first page is refused. refused is the error of the large one.
+		read := func(count int, refused error) error {
+			first := true
+			for item, err := range eachItem[T, P](ctx, f, pagesOf(count), ahead) {
+				if e, ok := errors.AsType[*Error](err); first && refused == nil && ok && e.StatusCode == http.StatusBadRequest {
+					return err
+				}
+				if first && err != nil {
+					err = cmp.Or(refused, err)
+				}
+				if first = false; !yield(item, err) {
+					break
+				}
+			}
+			return nil
+		}
+		if refused := read(pageOfEntries, nil); refused != nil {
+			_ = read(0, refused)
+		}
+	}
 }

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -110,15 +109,6 @@ func (e *QueueError) Error() string {
 	return prefix + "purge of " + firstOf(texts, "; ")
 }
 
-// firstOf joins the first five texts, and says how many more there are.
-func firstOf(texts []string, sep string) string {
-	const shown = 5
-	if len(texts) <= shown {
-		return strings.Join(texts, sep)
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(texts[:shown], sep), len(texts)-shown)
-}
-
 // Unwrap returns the causes, each one once.
 func (e *QueueError) Unwrap() (causes []error) {
 	known := map[string]bool{}
@@ -185,12 +175,8 @@ type PurgeQueue struct {
 	open map[int64]Transaction // that the queue waits for
 }
 
-const (
-	// purgesUnderWay limits the requests without a response yet, and separately the polls of transactions.
-	purgesUnderWay = 4
-	// purgeFrame is the size of a request without its URIs, in bytes, rounded up.
-	purgeFrame = 100
-)
+// purgesUnderWay limits the requests without a response yet, and separately the polls of transactions.
+const purgesUnderWay = 4
 
 // NewQueue creates a queue. It sends nothing. If a number in the options is below 0 or the action is none of the
 // constants, it returns a [*ValidationError].

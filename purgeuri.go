@@ -7,8 +7,84 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/webdelivery/webdelivery-go/internal/address"
 )
+
+// MatchMode is how a pattern matches.
+type MatchMode string
+
+const (
+	// MatchExact matches one object.
+	MatchExact MatchMode = "EXACT_LITERAL"
+	// MatchPrefix matches every object that starts with the pattern.
+	MatchPrefix MatchMode = "PREFIX_LITERAL"
+)
+
+// PurgeURI is one pattern of a purge. Create it with [Exact], [ExactBoth], [ExactAll] or [Prefix], which refuse what the
+// service would accept without purging what was meant; a struct literal is sent without these checks.
+type PurgeURI struct {
+	MatchMode             MatchMode `json:"match_mode"`                         // required
+	URIPattern            string    `json:"uri_pattern"`                        // required; UTF-8 without a fragment, blanks or control characters (open points 44, 48)
+	CacheKeyModifierRegex string    `json:"cache_key_modifier_regex,omitempty"` // "" matches any; see WithCacheKeyModifier
+
+	// doubtful means that Exact or Prefix got a pattern that probably means something else. It is false for every URI that
+	// can be sent, so that these equal their struct literals.
+	doubtful bool
+}
+
+// Exact matches one object of one protocol: https://host/path and http://host/path are two objects. The pattern is sent
+// unchanged. The purge returns a [*ValidationError] if the pattern has no protocol, which the service would take as
+// http alone, if it has no host, or if it ends in *, which is not a wildcard. (Service document, [section 4.4].)
+//
+// [section 4.4]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#44-cache-purge-and-transactions
+func Exact(uri string) PurgeURI {
+	return PurgeURI{MatchMode: MatchExact, URIPattern: uri}.marked()
+}
+
+func (u PurgeURI) marked() PurgeURI {
+	u.doubtful = u.doubt() != ""
+	return u
+}
+
+// ExactBoth matches one object over https and over http: it returns an [Exact] for each. The URI may have either
+// protocol, or none.
+func ExactBoth(uri string) []PurgeURI {
+	protocol, domain, after := split(uri)
+	if one := Exact(uri); protocol != "" && one.doubtful {
+		return []PurgeURI{one}
+	}
+	return ExactAll("https://"+domain+after, "http://"+domain+after)
+}
+
+// ExactAll returns an [Exact] for each URI.
+func ExactAll(uris ...string) []PurgeURI {
+	all := make([]PurgeURI, len(uris))
+	for i, uri := range uris {
+		all[i] = Exact(uri)
+	}
+	return all
+}
+
+// Prefix matches everything under a directory, or every name that starts with the pattern, over http and https. The
+// protocol is optional: host/path is enough. The pattern needs a host and is sent unchanged. A * after the domain is
+// invalid, because it is not a wildcard there. (Service document, [section 4.4]; open point 48.)
+//
+// [section 4.4]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#44-cache-purge-and-transactions
+func Prefix(uri string) PurgeURI {
+	return PurgeURI{MatchMode: MatchPrefix, URIPattern: uri}.marked()
+}
+
+// WithCacheKeyModifier returns a copy of a Prefix that only matches objects with this modifier in their cache key. The
+// modifier is a plain string, which may end in a single *, the wildcard. If it has another *, or u is an [Exact], the
+// purge returns a [*ValidationError]. (Service document, [section 2.2].)
+//
+// [section 2.2]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#22-purge-request-request-body
+func (u PurgeURI) WithCacheKeyModifier(modifier string) PurgeURI {
+	u.CacheKeyModifierRegex = modifier
+	return u
+}
 
 // The rules for the pattern and the modifier of a purge, from sections 2.2 and 4.4 of the service document and from
 // open points 44 and 48.
@@ -114,4 +190,43 @@ func (u PurgeURI) modifierProblem() string {
 	default:
 		return ""
 	}
+}
+
+// Validate returns a [*ValidationError] if the service would refuse the URI for what it is, as [PurgeRequest.Validate]
+// does, with the name of the member as its Field.
+func (u PurgeURI) Validate() error {
+	if field, reason := u.problem(); reason != "" {
+		return invalid(field, "%s", reason)
+	}
+	return nil
+}
+
+// problem returns the member of the URI that is wrong, and why; both are "" if none is.
+func (u PurgeURI) problem() (field, reason string) {
+	if u.MatchMode != MatchExact && u.MatchMode != MatchPrefix {
+		return "match_mode", fmt.Sprintf("%q is neither EXACT_LITERAL nor PREFIX_LITERAL", string(u.MatchMode))
+	}
+	if reason := u.patternProblem(); reason != "" {
+		return "uri_pattern", reason
+	}
+	if u.CacheKeyModifierRegex != "" {
+		if reason := u.modifierProblem(); reason != "" {
+			return "cache_key_modifier_regex", reason
+		}
+	}
+	return "", ""
+}
+
+// appendJSON appends a valid URI.
+func (u PurgeURI) appendJSON(to []byte) []byte {
+	to = append(append(to, `{"match_mode":"`...), u.MatchMode...)
+	if to = append(to, `","uri_pattern":`...); strings.ContainsAny(u.URIPattern, `"\`) {
+		to, _ = jsontext.AppendQuote(to, u.URIPattern) // its only error is broken UTF-8
+	} else { // a valid pattern has no control characters
+		to = append(append(append(to, '"'), u.URIPattern...), '"')
+	}
+	if u.CacheKeyModifierRegex != "" {
+		to, _ = jsontext.AppendQuote(append(to, `,"cache_key_modifier_regex":`...), u.CacheKeyModifierRegex) // it is UTF-8
+	}
+	return append(to, '}')
 }

@@ -1,15 +1,11 @@
 package webdelivery
 
 import (
-	"bytes"
-	"context"
-	"errors"
 	"net/http"
 	"strings"
 
 	"github.com/webdelivery/webdelivery-go/internal/address"
 	"github.com/webdelivery/webdelivery-go/internal/transport"
-	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
 // Services describe a call, and package internal/transport carries it out. This file has the service's own rules for
@@ -103,62 +99,9 @@ type conn struct {
 	service   string // service and customer, with the host in its normal form
 }
 
-// send sends a call and returns its response.
-func (f *conn) send(ctx context.Context, cl call) (response, error) {
-	if cl.invalid != nil {
-		return response{}, cl.invalid
-	}
-	var err error
-	if cl.Header, err = headerOf(ctx); err != nil {
-		return response{}, err
-	}
-	if cl.limited {
-		cl.Gate = f.gate
-	}
-	r := f.transport.Send(ctx, cl.Request)
-	f.tell(ctx, r)
-	if wrong, ok := errors.AsType[*address.Error](r.Err); ok && r.Attempts == 0 {
-		return response{}, asValidation(wrong)
-	}
-	if !r.OK {
-		return response{}, f.newError(r, r.Err)
-	}
-	result := response{r, f, cl.id}
-	// The service sends no page, but a proxy with a login page does, under any label, so nothing is known of a write.
-	body := bytes.TrimSpace(r.Body)
-	if bytes.HasPrefix(body, []byte("<")) || wire.IsHTML(r.Header) && (r.Stream != nil || len(body) > 0) {
-		if r.Stream != nil {
-			r.Stream.Close()
-		}
-		return response{}, result.bad("an HTML page", nil)
-	}
-	return result, nil
-}
-
 // resolve returns the path and query below the base of an address from the service or from a caller of Do. If the
 // address leads elsewhere, it returns a *ValidationError.
 func (f *conn) resolve(field, address string) (path, query string, err error) {
 	path, query, err = f.base.Resolve(field, address)
 	return path, query, asValidation(err)
-}
-
-// expand replaces the {placeholders} of a path by the ids in order, each escaped as one path segment.
-func expand(template string, ids ...string) (string, error) {
-	path, err := address.Expand(template, ids...)
-	return path, asValidation(err)
-}
-
-// checkPath checks an escaped absolute path.
-func checkPath(field, path string) error {
-	_, err := address.Clean(field, path)
-	return asValidation(err)
-}
-
-// asValidation turns an *address.Error into a *ValidationError with the same field and reason. It returns other
-// errors unchanged.
-func asValidation(err error) error {
-	if e, ok := errors.AsType[*address.Error](err); ok {
-		return &ValidationError{Field: e.Field, Reason: e.Reason}
-	}
-	return err
 }

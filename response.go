@@ -8,7 +8,6 @@ import (
 	"errors"
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -187,65 +186,6 @@ func marshalJSON(v any) ([]byte, error) {
 	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
 }
 
-// optionalTask reads the task, or only its id, from the response to a change. It returns nil if there is none (open
-// point 21): the service accepted the change, so an unknown shape is not an error. changed lists the ids of the changed
-// resources.
-func (r *response) optionalTask(changed ...string) (*Task, error) {
-	task := taskIn(r.Body, changed)
-	if task.ID == "" {
-		return nil, nil //nolint:nilnil // no task is not an error
-	}
-	if !address.Fits(task.ID) { // Get could not read it
-		return nil, r.bad("a task whose id cannot be part of an address", nil)
-	}
-	return &task, nil
-}
-
-// membersOfTask lists the members that, in the service document, only a task has.
-var membersOfTask = []string{"complete", "operation", "status", "progress", "begin_time", "error_info"}
-
-// taskIn returns the task in the response to a change, perhaps with nothing but its ID. The ID is "" if there is no
-// task (open point 21).
-func taskIn(body []byte, changed []string) (task Task) {
-	var members map[string]json.RawMessage
-	if wire.Decode(body, &members) != nil {
-		return Task{}
-	}
-	maps.DeleteFunc(members, func(_ string, value json.RawMessage) bool { return string(value) == "null" }) // null proves nothing
-	if wire.Decode(body, &task) != nil {
-		task = Task{} // a member does not have the type that it has in a task
-	}
-	has := func(name string) bool { return members[name] != nil }
-	id, named := textOf(members["id"]), textOf(members["task_id"])
-	isChanged := slices.ContainsFunc(changed, func(other string) bool { return sameID(id, other) })
-	switch {
-	case named != "" && id != "" && id != named: // another object, which names its task
-		return Task{ID: named}
-	case named != "":
-		task.ID = named
-	case id == "", isChanged && !has("complete"): // the changed list or entry itself
-		return Task{}
-	case len(members) == 1 || slices.ContainsFunc(membersOfTask, has) || strings.HasSuffix(task.URI, "/tasks/"+url.PathEscape(id)):
-		task.ID = id
-	default:
-		return Task{}
-	}
-	return task
-}
-
-// textOf returns the text of a JSON string or the digits of a JSON number, and "" for anything else.
-func textOf(raw json.RawMessage) string {
-	var text string
-	if json.Unmarshal(raw, &text) == nil {
-		return text
-	}
-	var number json.Number
-	if json.Unmarshal(raw, &number) == nil {
-		return number.String()
-	}
-	return ""
-}
-
 // JSON decodes any object into any struct: {"message":"under maintenance"} becomes a task. So every object that has an
 // id in the service document must have the members without which it is useless, and the id that was requested.
 
@@ -302,3 +242,45 @@ func (r *response) checkID(id string) error {
 
 // sameID compares ids of lists and entries: UUIDs, in which the letter case does not matter (RFC 9562, section 4).
 func sameID(a, b string) bool { return strings.EqualFold(a, b) }
+
+// send sends a call and returns its response.
+func (f *conn) send(ctx context.Context, cl call) (response, error) {
+	if cl.invalid != nil {
+		return response{}, cl.invalid
+	}
+	var err error
+	if cl.Header, err = headerOf(ctx); err != nil {
+		return response{}, err
+	}
+	if cl.limited {
+		cl.Gate = f.gate
+	}
+	r := f.transport.Send(ctx, cl.Request)
+	f.tell(ctx, r)
+	if wrong, ok := errors.AsType[*address.Error](r.Err); ok && r.Attempts == 0 {
+		return response{}, asValidation(wrong)
+	}
+	if !r.OK {
+		return response{}, f.newError(r, r.Err)
+	}
+	result := response{r, f, cl.id}
+	// The service sends no page, but a proxy with a login page does, under any label, so nothing is known of a write.
+	body := bytes.TrimSpace(r.Body)
+	if bytes.HasPrefix(body, []byte("<")) || wire.IsHTML(r.Header) && (r.Stream != nil || len(body) > 0) {
+		if r.Stream != nil {
+			r.Stream.Close()
+		}
+		return response{}, result.bad("an HTML page", nil)
+	}
+	return result, nil
+}
+
+// tell writes a response for the caller.
+func (f *conn) tell(ctx context.Context, r *transport.Response) {
+	if sink, _ := ctx.Value(responseKey{}).(*responseSink); sink != nil {
+		*sink.to = Response{
+			Operation: r.Request.Operation, StatusCode: r.Status, Header: f.safeHeader(r.Header), RequestID: f.secrets.RequestID(r.Header),
+			Attempts: r.Attempts, Duration: r.Duration,
+		}
+	}
+}

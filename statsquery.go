@@ -39,6 +39,32 @@ const (
 // MetricHits is the only metric: how many requests a row counts, an int64.
 const MetricHits = "hits"
 
+// WAFCategory selects the dimension that a WAF top-K groups by.
+type WAFCategory string
+
+// The categories of the WAF top-K.
+const (
+	WAFByBrowser     WAFCategory = "browser"     // by browser of the client
+	WAFByClientIP    WAFCategory = "clientip"    // by address of the client
+	WAFByCountry     WAFCategory = "country"     // by country of the client
+	WAFByRequestPath WAFCategory = "requestpath" // by path that was requested
+	WAFByRuleID      WAFCategory = "ruleid"      // by rule that applied
+	WAFBySeverity    WAFCategory = "severity"    // by severity of the event
+)
+
+// TrafficShapingCategory selects the dimension that a traffic shaping top-K groups by.
+type TrafficShapingCategory string
+
+// The categories of the traffic shaping top-K.
+const (
+	TrafficShapingByBrowser           TrafficShapingCategory = "browser"           // by browser of the client
+	TrafficShapingByClientIP          TrafficShapingCategory = "clientip"          // by address of the client
+	TrafficShapingByCountry           TrafficShapingCategory = "country"           // by country of the client
+	TrafficShapingByRateLimitClientIP TrafficShapingCategory = "ratelimitclientip" // by address of the client that is rate limited
+	TrafficShapingByRateLimitCountry  TrafficShapingCategory = "ratelimitcountry"  // by country that is rate limited
+	TrafficShapingByRequestPath       TrafficShapingCategory = "requestpath"       // by path that was requested
+)
+
 // Granularity is the width of the time buckets of a trend. [GranularityFor] returns one that suits the time range. If
 // the service no longer has data that fine for the whole time range, the hits are only partial sums, and
 // [StatsFamily.Warnings] says so. (Service document, [section 4.2]; open point 13.)

@@ -15,6 +15,9 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/transport"
 )
 
+// bulkConcurrency is the number of concurrent calls when the SDK sends many (open point 32).
+const bulkConcurrency = 4
+
 // Progress describes the last poll of a wait, for the function of [WaitProgress].
 type Progress struct {
 	Kind     string // what was polled: "task" or "transaction"
