@@ -21,19 +21,6 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-var bySession = setup{auth: webdelivery.SessionAuth(username, password)}
-
-// sent returns the headers of the requests to an operation, in order of arrival.
-func (f *fixture) sent(op operation) []http.Header {
-	var headers []http.Header
-	for _, r := range f.srv.Requests() {
-		if r.Path == "/acme/v1"+op.path {
-			headers = append(headers, r.Header)
-		}
-	}
-	return headers
-}
-
 // Section 5, method 1: the word Basic, a blank, and the Base64 encoding of <username>:<password>.
 func TestBasicAuth(t *testing.T) {
 	t.Parallel()

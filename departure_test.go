@@ -56,7 +56,9 @@ func endings() []ending {
 		{name: "the caller cancels after 10 s", fault: testserver.Fault{Delay: time.Hour}, cancelAfter: 10 * time.Second, arrived: 5 * time.Second},
 		{name: "the connection is cut after 2 s", fault: testserver.Fault{Delay: 2 * time.Second, Cut: testserver.CutAfterRead}, arrived: 5 * time.Second},
 		{name: "no connection", setup: func(f *fixture) {
-			f.http.Transport.(*http.Transport).DialContext = func(context.Context, string, string) (net.Conn, error) { return nil, errRefused }
+			f.http.Transport.(*http.Transport).DialContext = func(context.Context, string, string) (net.Conn, error) {
+				return nil, &net.OpError{Op: "dial", Err: errors.New("connection refused")}
+			}
 		}, unsent: true},
 		{name: "the caller cancels while a connection is opened", setup: stuck, cancelAfter: 3 * time.Second, unsent: true},
 		{name: "a transport that reports nothing, and the caller cancels after 1 s", setup: silent, cancelAfter: time.Second, arrived: 6 * time.Second},

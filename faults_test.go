@@ -1,12 +1,10 @@
 package webdelivery_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,64 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
-	"github.com/webdelivery/webdelivery-go/internal/operations"
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
-
-// operation is one call of each kind that the retry policy distinguishes.
-type operation struct {
-	name string
-	path string // below the base, for the fault
-	call func(ctx context.Context, c *webdelivery.Client) error
-}
-
-const taskID = "task-1"
-
-var (
-	getTask       = listed("GET", "Tasks.Get")
-	submit        = listed("purge", "Purge.Submit")
-	createSession = listed("login", "Sessions.Create")
-
-	// Things have no method of their own in the SDK, and no address in the fake.
-	postWrite = operation{"POST", "/config/things", func(ctx context.Context, c *webdelivery.Client) error {
-		return c.Do(ctx, http.MethodPost, "/config/things", map[string]int{"n": 1}, nil)
-	}}
-	deleteOne = operation{"DELETE", "/config/things/1", func(ctx context.Context, c *webdelivery.Client) error {
-		return c.Do(ctx, http.MethodDelete, "/config/things/1", nil, nil)
-	}}
-)
-
-// listed is an operation of internal/operations.
-func listed(name, of string) operation {
-	all := operations.All()
-	op := all[slices.IndexFunc(all, func(op operations.Operation) bool { return op.String() == of })]
-	use := operations.Use{Task: taskID, Transaction: 7, Show: func(...any) {}}
-	return operation{name, op.PathOf(&use), func(ctx context.Context, c *webdelivery.Client) error {
-		use := use
-		return op.Run(ctx, c, &use)
-	}}
-}
-
-// inService runs a test with a task to read, and with addresses that the fake itself lacks.
-func inService(t *testing.T, s setup, test func(f *fixture)) {
-	t.Helper()
-	inFakeTime(t, s, func(f *fixture) {
-		f.srv.AddTask(testserver.TaskSpec{ID: taskID})
-		test(f)
-	})
-}
-
-// answerThings makes the addresses below /config/things work after the faults that were added before.
-func (f *fixture) answerThings() {
-	f.fail(testserver.Fault{Path: "/config/things/**", Handler: func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, "{}")
-	}})
-}
-
-// requests returns how many requests arrived for the operation.
-func (f *fixture) requests(op operation) int { return f.srv.Count("", op.path) }
 
 // The outcome of a write after faults that leave it unknown, and after faults that do not.
 func TestOutcomeOfAFailedWrite(t *testing.T) {
@@ -164,11 +106,6 @@ func TestDelete404(t *testing.T) {
 		})
 	}
 }
-
-// roundTripper is a transport that does not report its connections.
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // The error of a page that is not JSON contains the status and the beginning of the body.
 func TestErrorPages(t *testing.T) {

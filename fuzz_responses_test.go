@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"net/http"
 	"slices"
 	"strconv"
@@ -113,18 +112,6 @@ func checkPage[T any](t *testing.T, page *webdelivery.Page[T], err error, plain 
 	for i, item := range items {
 		assert.Equal(t, textOf(item, "id"), id(page.Items[i]))
 	}
-}
-
-// gather reads a sequence to its end or its error.
-func gather[T any](seq iter.Seq2[T, error]) (items []T, err error) {
-	items = []T{}
-	for item, err := range seq {
-		if err != nil {
-			return items, err
-		}
-		items = append(items, item)
-	}
-	return items, nil
 }
 
 // A task has the values of the body's members, in the same words and digits. Printed as JSON and read again, it is

@@ -25,14 +25,6 @@ import (
 // hold is how long a purge keeps its slot after its arrival: the second in which the service counts, and 50 ms.
 const hold = 1050 * time.Millisecond
 
-// takeSlots sends the two purges that may leave at once.
-func (f *fixture) takeSlots() {
-	f.Helper()
-	for range 2 {
-		require.NoError(f, submit.call(f.Context(), f.client))
-	}
-}
-
 // arrivals returns when purges arrived, whatever the service answered.
 func (f *fixture) arrivals() []time.Duration {
 	var times []time.Duration
@@ -339,7 +331,7 @@ func TestOneRefusedPurgePausesNobody(t *testing.T) {
 				return
 			}
 			w.WriteHeader(http.StatusCreated)
-			_, _ = io.WriteString(w, someReceipt)
+			_, _ = io.WriteString(w, `{"code":201,"description":"ok","transaction_id":7,"purge_response":{"transaction_status_uri":"/transactions/7"}}`)
 		}})
 		done := make(chan error)
 		go func() {

@@ -16,26 +16,6 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-const listID = "5e1f0d2c-0000-4000-8000-000000000001"
-
-// addresses returns n different addresses of 198.18.0.0/15, which is reserved for tests of devices.
-func addresses(n int) []string {
-	all := make([]string, n)
-	for i := range all {
-		all[i] = fmt.Sprintf("198.%d.%d.%d", 18+i>>16, i>>8&255, i&255)
-	}
-	return all
-}
-
-// withList runs a test with one list of these entries.
-func withList(t *testing.T, s setup, entries []string, test func(f *fixture)) {
-	t.Helper()
-	inFakeTime(t, s, func(f *fixture) {
-		f.srv.AddNetworkList(testserver.NetworkListSpec{ID: listID, Name: "blocklist", Description: "feeds", Entries: entries})
-		test(f)
-	})
-}
-
 // The three methods that read lists return every field of section 2.6.
 func TestNetworkListFields(t *testing.T) {
 	t.Parallel()

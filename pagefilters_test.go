@@ -29,7 +29,7 @@ func filteredReads() []filtered {
 	entries := func(ahead int) func(ctx context.Context, c *webdelivery.Client) ([]string, error) {
 		return func(ctx context.Context, c *webdelivery.Client) ([]string, error) {
 			options := webdelivery.EntryOptions{Count: 2, ReadAhead: ahead}
-			return gather(idsOf(c.NetworkLists.AllEntries(ctx, reliableList, options), func(e webdelivery.NetworkListEntry) string { return e.ID }))
+			return gather(idsOf(c.NetworkLists.AllEntries(ctx, listID, options), func(e webdelivery.NetworkListEntry) string { return e.ID }))
 		}
 	}
 	return []filtered{
@@ -49,8 +49,8 @@ func filteredReads() []filtered {
 				return gather(idsOf(c.NetworkLists.All(ctx, options), func(l webdelivery.NetworkList) string { return l.ID }))
 			},
 		},
-		{"AllEntries", aList + "/entries", url.Values{"count": {"2"}}, entries(0)},
-		{"AllEntries with ReadAhead", aList + "/entries", url.Values{"count": {"2"}}, entries(2)},
+		{"AllEntries", "/config/networklists/" + listID + "/entries", url.Values{"count": {"2"}}, entries(0)},
+		{"AllEntries with ReadAhead", "/config/networklists/" + listID + "/entries", url.Values{"count": {"2"}}, entries(2)},
 	}
 }
 

@@ -89,9 +89,9 @@ func idsOf[T any](all iter.Seq2[T, error], id func(T) string) iter.Seq2[string, 
 // readers returns all the ways to read a collection to its end.
 func readers() map[string]reader {
 	entries := func(ahead int) reader {
-		return reader{aList + "/entries", func(ctx context.Context, c *webdelivery.Client, o paging) iter.Seq2[string, error] {
+		return reader{"/config/networklists/" + listID + "/entries", func(ctx context.Context, c *webdelivery.Client, o paging) iter.Seq2[string, error] {
 			options := webdelivery.EntryOptions{Page: o.page, Count: o.count, ReadAhead: ahead}
-			return idsOf(c.NetworkLists.AllEntries(ctx, reliableList, options), func(e webdelivery.NetworkListEntry) string { return e.ID })
+			return idsOf(c.NetworkLists.AllEntries(ctx, listID, options), func(e webdelivery.NetworkListEntry) string { return e.ID })
 		}}
 	}
 	return map[string]reader{

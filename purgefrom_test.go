@@ -14,11 +14,6 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// callsFor returns a take of PurgeFrom: one call for each list of URIs.
-func callsFor(calls ...[]webdelivery.PurgeURI) func(context.Context) ([][]webdelivery.PurgeURI, error) {
-	return func(context.Context) ([][]webdelivery.PurgeURI, error) { return calls, nil }
-}
-
 func exacts(uris ...string) (all []webdelivery.PurgeURI) {
 	for _, uri := range uris {
 		all = append(all, webdelivery.Exact(uri))

@@ -27,18 +27,6 @@ import (
 // object returns the i-th of many URIs.
 func object(i int) string { return fmt.Sprintf("https://www.example.com/%d", i) }
 
-// newQueue returns a queue of the client, or of one with these options.
-func (f *fixture) newQueue(options webdelivery.QueueOptions, clientOptions ...webdelivery.Option) *webdelivery.PurgeQueue {
-	f.Helper()
-	client := f.client
-	if len(clientOptions) > 0 {
-		client = f.newClient(f.srv.URL(), setup{options: clientOptions})
-	}
-	q, err := client.Purge.NewQueue(options)
-	require.NoError(f, err)
-	return q
-}
-
 // inQueue runs a test with a queue and closes it. If a goroutine is left, the test fails.
 func inQueue(t *testing.T, s setup, options webdelivery.QueueOptions, test func(f *fixture, q *webdelivery.PurgeQueue)) {
 	t.Helper()
@@ -619,7 +607,7 @@ func TestCloseGivesUp(t *testing.T) {
 func TestAcceptedWithoutATransaction(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{"", "{}", "null", "[]", "garbage", `{"transaction_id":"x"}`} {
-		for status, want := range map[int]webdelivery.Outcome{201: applied, 200: unknown} {
+		for status, want := range map[int]webdelivery.Outcome{201: webdelivery.OutcomeApplied, 200: webdelivery.OutcomeUnknown} {
 			t.Run(fmt.Sprintf("%d %q", status, body), func(t *testing.T) {
 				t.Parallel()
 				for _, wait := range []bool{false, true} {
@@ -634,7 +622,7 @@ func TestAcceptedWithoutATransaction(t *testing.T) {
 						assert.Equal(f, want, webdelivery.OutcomeOf(err))
 						want := want
 						if wait {
-							want = unknown
+							want = webdelivery.OutcomeUnknown
 						}
 						_, err = q.Purge(f.Context(), webdelivery.Exact(object(1)))
 						require.ErrorIs(f, err, webdelivery.ErrBadResponse)

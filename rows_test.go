@@ -20,18 +20,6 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// aDay is a valid query; the responses of these tests do not depend on it.
-var aDay = webdelivery.EventsQuery{
-	Dimensions: []string{webdelivery.DimClientIP},
-	Start:      time.Date(1999, 12, 31, 0, 0, 0, 0, time.UTC),
-	End:        time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC),
-}
-
-// firstRows asks for the first ten events of that day, which is one request.
-var firstRows = webdelivery.EventsQuery{Dimensions: aDay.Dimensions, Start: aDay.Start, End: aDay.End, Limit: 10}
-
-const eventsData = "/stats/security/events/data"
-
 // answers makes the service answer statistics queries with this body.
 func (f *fixture) answers(body string) {
 	f.fail(testserver.Fault{Path: eventsData, Status: 200, Body: body})

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -18,13 +17,6 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
-
-// answerWith makes the service answer the next requests of one path with these bodies, one after the other.
-func answerWith(f *fixture, path string, bodies ...string) {
-	for _, body := range bodies {
-		f.fail(testserver.Fault{Path: path, Count: 1, Status: http.StatusOK, Body: body})
-	}
-}
 
 // invalidFields returns the invalid fields of an error, in order.
 func invalidFields(err error) []string {
