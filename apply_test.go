@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
@@ -28,14 +29,14 @@ func TestApply(t *testing.T) {
 		{webdelivery.ApplyOptions{}, (1 + 1 + 10 + 1) * 100 * time.Millisecond},
 		{webdelivery.ApplyOptions{Concurrency: 20}, (1 + 1 + 2 + 1) * 100 * time.Millisecond},
 	} {
-		withList(t, setup{}, addresses(60)[:50], func(f *fixture) {
-			plan, err := f.client.NetworkLists.Plan(f.Context(), listID, addresses(60)[40:], anything)
+		fixture.WithList(t, fixture.Setup{}, fixture.Addresses(60)[:50], func(f *fixture.Fixture) {
+			plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, fixture.Addresses(60)[40:], anything)
 			require.NoError(f, err)
-			f.fail(testserver.Fault{Delay: 100 * time.Millisecond})
+			f.AddFault(testserver.Fault{Delay: 100 * time.Millisecond})
 			var steps []webdelivery.ApplyProgress
 			began := time.Now()
 			tt.options.Progress = func(p webdelivery.ApplyProgress) { steps = append(steps, p) }
-			result, err := f.client.NetworkLists.Apply(f.Context(), plan, tt.options)
+			result, err := f.Client.NetworkLists.Apply(f.Context(), plan, tt.options)
 			require.NoError(f, err)
 			assert.Equal(f, tt.took, time.Since(began))
 			require.Len(f, steps, 1+40+1)
@@ -45,7 +46,7 @@ func TestApply(t *testing.T) {
 			assert.Equal(f, 10, result.Added)
 			assert.Equal(f, 40, result.Removed)
 			assert.Len(f, result.Tasks, 41)
-			assert.Equal(f, addresses(60)[40:], f.srv.Entries(listID))
+			assert.Equal(f, fixture.Addresses(60)[40:], f.Srv.Entries(fixture.ListID))
 		})
 	}
 }
@@ -54,17 +55,17 @@ func TestApply(t *testing.T) {
 // more than it may.
 func TestAFullList(t *testing.T) {
 	t.Parallel()
-	all := addresses(600)
-	withList(t, setup{}, all[:500], func(f *fixture) {
+	all := fixture.Addresses(600)
+	fixture.WithList(t, fixture.Setup{}, all[:500], func(f *fixture.Fixture) {
 		desired := append(slices.Clone(all[60:500]), all[500:555]...)
-		plan, err := watch(f).NetworkLists.Plan(f.Context(), listID, desired, webdelivery.PlanOptions{})
+		plan, err := watch(f).NetworkLists.Plan(f.Context(), fixture.ListID, desired, webdelivery.PlanOptions{})
 		require.NoError(f, err)
 		assert.Equal(f, 500, plan.PeakSize)
 		assert.Equal(f, 2+60, plan.Requests)
 		assert.Zero(f, plan.UncoveredDuringApply)
 		_, err = watch(f).NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Concurrency: 32})
 		require.NoError(f, err)
-		got, want := f.srv.Entries(listID), slices.Clone(desired)
+		got, want := f.Srv.Entries(fixture.ListID), slices.Clone(desired)
 		slices.Sort(got)
 		slices.Sort(want)
 		assert.Equal(f, want, got)
@@ -72,12 +73,12 @@ func TestAFullList(t *testing.T) {
 }
 
 // watch returns a client of lists of 500 entries, 50 a call. It fails the test as soon as the list holds more.
-func watch(f *fixture) *webdelivery.Client {
-	return f.newClient(f.srv.URL(), setup{options: []webdelivery.Option{webdelivery.WithHTTPClient(&http.Client{
-		Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
-			resp, err := f.http.Transport.RoundTrip(r)
+func watch(f *fixture.Fixture) *webdelivery.Client {
+	return f.NewClient(f.Srv.URL(), fixture.Setup{Options: []webdelivery.Option{webdelivery.WithHTTPClient(&http.Client{
+		Transport: fixture.RoundTripper(func(r *http.Request) (*http.Response, error) {
+			resp, err := f.HTTP.Transport.RoundTrip(r)
 			if r.Method == http.MethodPost {
-				assert.LessOrEqual(f, len(f.srv.Entries(listID)), 500)
+				assert.LessOrEqual(f, len(f.Srv.Entries(fixture.ListID)), 500)
 			}
 			return resp, err
 		}),
@@ -93,16 +94,16 @@ func TestPlanAndApplyConverge(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(seed, 1))
 			before, desired := randomEntries(r), randomEntries(r)
-			s := setup{options: []webdelivery.Option{webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 2})}}
-			withList(t, s, before, func(f *fixture) {
+			s := fixture.Setup{Options: []webdelivery.Option{webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 2})}}
+			fixture.WithList(t, s, before, func(f *fixture.Fixture) {
 				both := covering(before)
 				for i, covered := range covering(desired) {
 					both[i] = both[i] && covered
 				}
-				client := f.newClient(f.srv.URL(), setup{options: append(s.options, webdelivery.WithHTTPClient(&http.Client{
-					Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
-						resp, err := f.http.Transport.RoundTrip(r)
-						now := covering(f.srv.Entries(listID))
+				client := f.NewClient(f.Srv.URL(), fixture.Setup{Options: append(s.Options, webdelivery.WithHTTPClient(&http.Client{
+					Transport: fixture.RoundTripper(func(r *http.Request) (*http.Response, error) {
+						resp, err := f.HTTP.Transport.RoundTrip(r)
+						now := covering(f.Srv.Entries(fixture.ListID))
 						for i, must := range both {
 							assert.False(f, must && !now[i], "address %d is uncovered", i)
 						}
@@ -112,13 +113,13 @@ func TestPlanAndApplyConverge(t *testing.T) {
 				options := webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAll, Aggregate: r.IntN(2) == 0}
 				for round := 0; ; round++ {
 					require.Less(f, round, 40, "it does not converge")
-					f.randomFault(r)
-					if f.attemptToApply(client, desired, options, r) {
+					randomFault(f, r)
+					if attemptToApply(f, client, desired, options, r) {
 						break
 					}
 				}
-				assert.Equal(f, covering(desired), covering(f.srv.Entries(listID)))
-				plan, err := f.client.NetworkLists.Plan(f.Context(), listID, desired, options)
+				assert.Equal(f, covering(desired), covering(f.Srv.Entries(fixture.ListID)))
+				plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, desired, options)
 				require.NoError(f, err)
 				assert.True(f, plan.Empty(), "%v", plan)
 			})
@@ -127,13 +128,13 @@ func TestPlanAndApplyConverge(t *testing.T) {
 }
 
 // attemptToApply plans and applies once. A context that ends at a random moment stands for a crash.
-func (f *fixture) attemptToApply(client *webdelivery.Client, desired []string, options webdelivery.PlanOptions, r *rand.Rand) bool {
+func attemptToApply(f *fixture.Fixture, client *webdelivery.Client, desired []string, options webdelivery.PlanOptions, r *rand.Rand) bool {
 	ctx, cancel := context.WithCancel(f.Context())
 	defer cancel()
 	if r.IntN(3) == 0 {
 		defer time.AfterFunc(time.Duration(r.IntN(2000))*time.Millisecond, cancel).Stop()
 	}
-	plan, err := client.NetworkLists.Plan(ctx, listID, desired, options)
+	plan, err := client.NetworkLists.Plan(ctx, fixture.ListID, desired, options)
 	if err != nil {
 		return false
 	}
@@ -148,7 +149,7 @@ func (f *fixture) attemptToApply(client *webdelivery.Client, desired []string, o
 }
 
 // randomFault hits one of the next calls.
-func (f *fixture) randomFault(r *rand.Rand) {
+func randomFault(f *fixture.Fixture, r *rand.Rand) {
 	faults := []testserver.Fault{
 		{},
 		{Status: 500},
@@ -163,7 +164,7 @@ func (f *fixture) randomFault(r *rand.Rand) {
 	fault := faults[r.IntN(len(faults))]
 	fault.Method = []string{"", http.MethodPost, http.MethodDelete, http.MethodGet}[r.IntN(4)]
 	fault.Skip, fault.Count = r.IntN(30), 1+r.IntN(3)
-	f.fail(fault)
+	f.AddFault(fault)
 }
 
 // randomEntries are addresses and ranges of 192.0.2.0/24.
@@ -204,28 +205,28 @@ func TestApplySettlesWhatIsUnknown(t *testing.T) {
 	for name, cut := range map[string]testserver.Cut{"taken": testserver.CutAfterExecute, "not taken": testserver.CutAfterRead} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			withList(t, setup{}, nil, func(f *fixture) {
-				plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.1", "192.0.2.2"}, anything)
+			fixture.WithList(t, fixture.Setup{}, nil, func(f *fixture.Fixture) {
+				plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, []string{"192.0.2.1", "192.0.2.2"}, anything)
 				require.NoError(f, err)
-				f.fail(testserver.Fault{Method: http.MethodPost, Count: 1, Cut: cut})
-				result, err := f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+				f.AddFault(testserver.Fault{Method: http.MethodPost, Count: 1, Cut: cut})
+				result, err := f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
 				require.NoError(f, err)
 				assert.Equal(f, 2, result.Added)
-				assert.Equal(f, []string{"192.0.2.1", "192.0.2.2"}, f.srv.Entries(listID))
-				assert.Equal(f, calls[cut], f.srv.Count(http.MethodPost, ""), "entries that are in the list are not sent again")
+				assert.Equal(f, []string{"192.0.2.1", "192.0.2.2"}, f.Srv.Entries(fixture.ListID))
+				assert.Equal(f, calls[cut], f.Srv.Count(http.MethodPost, ""), "entries that are in the list are not sent again")
 			})
 		})
 	}
 	t.Run("for ever", func(t *testing.T) {
 		t.Parallel()
-		withList(t, setup{}, nil, func(f *fixture) {
-			plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.1"}, anything)
+		fixture.WithList(t, fixture.Setup{}, nil, func(f *fixture.Fixture) {
+			plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, []string{"192.0.2.1"}, anything)
 			require.NoError(f, err)
-			f.fail(testserver.Fault{Method: http.MethodPost, Cut: testserver.CutAfterRead})
-			result, err := f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+			f.AddFault(testserver.Fault{Method: http.MethodPost, Cut: testserver.CutAfterRead})
+			result, err := f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
 			require.Error(f, err)
 			assert.Zero(f, result.Added)
-			assert.Equal(f, 3, f.srv.Count(http.MethodPost, ""))
+			assert.Equal(f, 3, f.Srv.Count(http.MethodPost, ""))
 		})
 	})
 }
@@ -234,15 +235,15 @@ func TestApplySettlesWhatIsUnknown(t *testing.T) {
 // was done.
 func TestRemovalsThatFail(t *testing.T) {
 	t.Parallel()
-	withList(t, setup{}, addresses(40), func(f *fixture) {
-		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, nil, anything)
+	fixture.WithList(t, fixture.Setup{}, fixture.Addresses(40), func(f *fixture.Fixture) {
+		plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, nil, anything)
 		require.NoError(f, err)
-		f.fail(testserver.Fault{Method: http.MethodDelete, Count: 1, Status: 404, Execute: true})
-		f.fail(testserver.Fault{Method: http.MethodDelete, Skip: 19, Status: 403})
-		result, err := f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+		f.AddFault(testserver.Fault{Method: http.MethodDelete, Count: 1, Status: 404, Execute: true})
+		f.AddFault(testserver.Fault{Method: http.MethodDelete, Skip: 19, Status: 403})
+		result, err := f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
 		require.ErrorIs(f, err, webdelivery.ErrForbidden)
 		assert.Equal(f, 20, result.Removed)
-		assert.LessOrEqual(f, f.srv.Count(http.MethodDelete, ""), 24)
+		assert.LessOrEqual(f, f.Srv.Count(http.MethodDelete, ""), 24)
 	})
 }
 
@@ -262,21 +263,21 @@ func TestOutcomeOfAFailedApply(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			withList(t, setup{}, []string{"192.0.2.1"}, func(f *fixture) {
-				f.fail(tt.fault)
-				plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.2"}, anything)
+			fixture.WithList(t, fixture.Setup{}, []string{"192.0.2.1"}, func(f *fixture.Fixture) {
+				f.AddFault(tt.fault)
+				plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, []string{"192.0.2.2"}, anything)
 				require.NoError(f, err)
-				_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+				_, err = f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
 				require.Error(f, err)
 				assert.Equal(f, tt.want, webdelivery.OutcomeOf(err))
 			})
 		})
 	}
-	withList(t, setup{}, []string{"192.0.2.1"}, func(f *fixture) {
-		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, nil, anything)
+	fixture.WithList(t, fixture.Setup{}, []string{"192.0.2.1"}, func(f *fixture.Fixture) {
+		plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, nil, anything)
 		require.NoError(f, err)
-		f.srv.ChangeEntries(listID, []string{"192.0.2.9"}, nil)
-		_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+		f.Srv.ChangeEntries(fixture.ListID, []string{"192.0.2.9"}, nil)
+		_, err = f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
 		require.ErrorIs(f, err, webdelivery.ErrPlanStale)
 		assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 	})
@@ -285,20 +286,20 @@ func TestOutcomeOfAFailedApply(t *testing.T) {
 // WaitTimeout limits the waits for all tasks together, and a task that failed ends them.
 func TestApplyWaitsNoLonger(t *testing.T) {
 	t.Parallel()
-	s := setup{server: testserver.Config{DeployDuration: time.Hour}}
-	withList(t, s, addresses(10), func(f *fixture) {
-		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, nil, anything)
+	s := fixture.Setup{Server: testserver.Config{DeployDuration: time.Hour}}
+	fixture.WithList(t, s, fixture.Addresses(10), func(f *fixture.Fixture) {
+		plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, nil, anything)
 		require.NoError(f, err)
 		began := time.Now()
-		_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true}, webdelivery.WaitTimeout(5*time.Second))
+		_, err = f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true}, webdelivery.WaitTimeout(5*time.Second))
 		require.ErrorIs(f, err, context.DeadlineExceeded)
 		assert.Equal(f, 5*time.Second, time.Since(began))
 	})
-	withList(t, setup{}, addresses(2), func(f *fixture) { // also if the other task cannot be read
-		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, nil, anything)
+	fixture.WithList(t, fixture.Setup{}, fixture.Addresses(2), func(f *fixture.Fixture) { // also if the other task cannot be read
+		plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, nil, anything)
 		require.NoError(f, err)
-		f.fail(testserver.Fault{Path: "/tasks/*", Status: 200, Body: `{"id":"task-1","error_info":{"message":"no route"}}`})
-		_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true})
+		f.AddFault(testserver.Fault{Path: "/tasks/*", Status: 200, Body: `{"id":"task-1","error_info":{"message":"no route"}}`})
+		_, err = f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true})
 		var failed *webdelivery.TaskError
 		require.ErrorAs(f, err, &failed)
 	})
@@ -307,18 +308,18 @@ func TestApplyWaitsNoLonger(t *testing.T) {
 // Apply learns soon of the first change whose task failed, although the tasks of later changes go on for long.
 func TestApplyEndsWithTheFirstFailure(t *testing.T) {
 	t.Parallel()
-	s := setup{server: testserver.Config{DeployDuration: time.Hour}}
-	withList(t, s, addresses(50), func(f *fixture) {
-		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, nil, anything)
+	s := fixture.Setup{Server: testserver.Config{DeployDuration: time.Hour}}
+	fixture.WithList(t, s, fixture.Addresses(50), func(f *fixture.Fixture) {
+		plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, nil, anything)
 		require.NoError(f, err)
-		f.fail(testserver.Fault{Path: "/tasks/task-1", Skip: 3, Status: 200, Body: `{"id":"task-1","error_info":{"message":"no route"}}`})
+		f.AddFault(testserver.Fault{Path: "/tasks/task-1", Skip: 3, Status: 200, Body: `{"id":"task-1","error_info":{"message":"no route"}}`})
 		began := time.Now()
-		_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true, Concurrency: 1}, webdelivery.WaitInterval(time.Second))
+		_, err = f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true, Concurrency: 1}, webdelivery.WaitInterval(time.Second))
 		var failed *webdelivery.TaskError
 		require.ErrorAs(f, err, &failed)
 		assert.Equal(f, "task-1", failed.Task.ID)
 		assert.Equal(f, 3*time.Second, time.Since(began))
-		assert.Equal(f, 4, f.srv.Count("", "/tasks/*"))
+		assert.Equal(f, 4, f.Srv.Count("", "/tasks/*"))
 	})
 }
 
@@ -326,40 +327,40 @@ func TestApplyEndsWithTheFirstFailure(t *testing.T) {
 // both errors, counts nothing as added, and removes nothing.
 func TestAnAdditionThatCannotBeSettled(t *testing.T) {
 	t.Parallel()
-	withList(t, setup{}, []string{"192.0.2.1"}, func(f *fixture) {
-		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.2", "192.0.2.3"}, anything)
+	fixture.WithList(t, fixture.Setup{}, []string{"192.0.2.1"}, func(f *fixture.Fixture) {
+		plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, []string{"192.0.2.2", "192.0.2.3"}, anything)
 		require.NoError(f, err)
-		f.fail(testserver.Fault{Method: http.MethodPost, Status: 504})
-		f.fail(testserver.Fault{Method: http.MethodGet, Path: oneList + "/entries", Skip: 1, Status: 403})
-		result, err := f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+		f.AddFault(testserver.Fault{Method: http.MethodPost, Status: 504})
+		f.AddFault(testserver.Fault{Method: http.MethodGet, Path: oneList + "/entries", Skip: 1, Status: 403})
+		result, err := f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
 		require.ErrorIs(f, err, webdelivery.ErrServer)
 		require.ErrorIs(f, err, webdelivery.ErrForbidden)
 		assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
 		assert.Zero(f, result.Added)
-		assert.Equal(f, 1, f.srv.Count(http.MethodPost, ""))
-		assert.Equal(f, []string{"192.0.2.1"}, f.srv.Entries(listID))
+		assert.Equal(f, 1, f.Srv.Count(http.MethodPost, ""))
+		assert.Equal(f, []string{"192.0.2.1"}, f.Srv.Entries(fixture.ListID))
 	})
 }
 
 // Apply refuses wrong options before it reads the list.
 func TestWrongOptionsOfApply(t *testing.T) {
 	t.Parallel()
-	withList(t, setup{}, addresses(3), func(f *fixture) {
-		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, addresses(4), anything)
+	fixture.WithList(t, fixture.Setup{}, fixture.Addresses(3), func(f *fixture.Fixture) {
+		plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, fixture.Addresses(4), anything)
 		require.NoError(f, err)
-		before := len(f.srv.Requests())
+		before := len(f.Srv.Requests())
 		for field, apply := range map[string]func() (*webdelivery.ApplyResult, error){
 			"plan": func() (*webdelivery.ApplyResult, error) {
-				return f.client.NetworkLists.Apply(f.Context(), nil, webdelivery.ApplyOptions{})
+				return f.Client.NetworkLists.Apply(f.Context(), nil, webdelivery.ApplyOptions{})
 			},
 			"Concurrency": func() (*webdelivery.ApplyResult, error) {
-				return f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Concurrency: -1})
+				return f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Concurrency: -1})
 			},
 			"ApplyOptions.Wait": func() (*webdelivery.ApplyResult, error) {
-				return f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{}, webdelivery.WaitTimeout(time.Hour))
+				return f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{}, webdelivery.WaitTimeout(time.Hour))
 			},
 			"WaitTimeout": func() (*webdelivery.ApplyResult, error) {
-				return f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true}, webdelivery.WaitTimeout(0))
+				return f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true}, webdelivery.WaitTimeout(0))
 			},
 		} {
 			result, err := apply()
@@ -368,6 +369,6 @@ func TestWrongOptionsOfApply(t *testing.T) {
 			assert.Equal(f, field, invalid.Field)
 			assert.Nil(f, result)
 		}
-		assert.Len(f, f.srv.Requests(), before)
+		assert.Len(f, f.Srv.Requests(), before)
 	})
 }

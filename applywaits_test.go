@@ -13,16 +13,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
 // With Wait, entries are removed only after the tasks of the additions have ended. Without Wait nothing waits.
 func TestApplyAwaitsWhatCovers(t *testing.T) {
 	t.Parallel()
-	s := setup{server: testserver.Config{DeployDuration: time.Minute}}
+	s := fixture.Setup{Server: testserver.Config{DeployDuration: time.Minute}}
 	for wait, took := range map[bool]time.Duration{true: time.Minute, false: 0} {
-		withList(t, s, []string{"192.0.2.0/25", "203.0.113.9"}, func(f *fixture) {
-			plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.0/24"}, anything)
+		fixture.WithList(t, s, []string{"192.0.2.0/25", "203.0.113.9"}, func(f *fixture.Fixture) {
+			plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, []string{"192.0.2.0/24"}, anything)
 			require.NoError(f, err)
 			began := time.Now()
 			var removed []time.Duration
@@ -35,7 +36,7 @@ func TestApplyAwaitsWhatCovers(t *testing.T) {
 			if wait {
 				everySecond = []webdelivery.WaitOption{webdelivery.WaitInterval(time.Second)}
 			}
-			_, err = f.client.NetworkLists.Apply(f.Context(), plan, options, everySecond...)
+			_, err = f.Client.NetworkLists.Apply(f.Context(), plan, options, everySecond...)
 			require.NoError(f, err)
 			assert.Equal(f, []time.Duration{took, took}, removed)
 			assert.Equal(f, 2*took, time.Since(began))
@@ -46,28 +47,28 @@ func TestApplyAwaitsWhatCovers(t *testing.T) {
 // If the task of an addition fails, what it covers stays in the list.
 func TestAFailedAdditionRemovesNothing(t *testing.T) {
 	t.Parallel()
-	withList(t, setup{}, []string{"192.0.2.0/25", "192.0.2.128/25"}, func(f *fixture) {
-		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.0/24"}, anything)
+	fixture.WithList(t, fixture.Setup{}, []string{"192.0.2.0/25", "192.0.2.128/25"}, func(f *fixture.Fixture) {
+		plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, []string{"192.0.2.0/24"}, anything)
 		require.NoError(f, err)
 		// A service on which an addition takes effect with its task.
-		f.fail(testserver.Fault{Method: http.MethodPost, Status: 200, Body: `{"task_id":"t1"}`})
-		f.fail(testserver.Fault{Path: "/tasks/t1", Status: 200, Body: `{"id":"t1","complete":true,"error_info":{"message":"no route"}}`})
-		result, err := f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true})
+		f.AddFault(testserver.Fault{Method: http.MethodPost, Status: 200, Body: `{"task_id":"t1"}`})
+		f.AddFault(testserver.Fault{Path: "/tasks/t1", Status: 200, Body: `{"id":"t1","complete":true,"error_info":{"message":"no route"}}`})
+		result, err := f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true})
 		var failed *webdelivery.TaskError
 		require.ErrorAs(f, err, &failed)
 		assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
 		assert.Zero(f, result.Removed)
-		assert.Equal(f, []string{"192.0.2.0/25", "192.0.2.128/25"}, f.srv.Entries(listID))
+		assert.Equal(f, []string{"192.0.2.0/25", "192.0.2.128/25"}, f.Srv.Entries(fixture.ListID))
 	})
 }
 
 // In a full list with Wait, a removal makes room only when its task has ended.
 func TestApplyAwaitsRoom(t *testing.T) {
 	t.Parallel()
-	all := addresses(501)
-	s := setup{server: testserver.Config{DeployDuration: time.Minute}}
-	withList(t, s, all[:500], func(f *fixture) {
-		plan, err := watch(f).NetworkLists.Plan(f.Context(), listID, all[1:], webdelivery.PlanOptions{})
+	all := fixture.Addresses(501)
+	s := fixture.Setup{Server: testserver.Config{DeployDuration: time.Minute}}
+	fixture.WithList(t, s, all[:500], func(f *fixture.Fixture) {
+		plan, err := watch(f).NetworkLists.Plan(f.Context(), fixture.ListID, all[1:], webdelivery.PlanOptions{})
 		require.NoError(f, err)
 		assert.Zero(f, plan.UncoveredDuringApply)
 		began := time.Now()
@@ -107,10 +108,10 @@ func TestApplyWithWhateverTheChangesReturn(t *testing.T) {
 	for name, shape := range shapes {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			withList(t, setup{}, []string{"192.0.2.0/25"}, func(f *fixture) {
-				client := f.newClient(f.srv.URL(), setup{options: []webdelivery.Option{webdelivery.WithHTTPClient(&http.Client{
-					Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
-						resp, err := f.http.Transport.RoundTrip(r)
+			fixture.WithList(t, fixture.Setup{}, []string{"192.0.2.0/25"}, func(f *fixture.Fixture) {
+				client := f.NewClient(f.Srv.URL(), fixture.Setup{Options: []webdelivery.Option{webdelivery.WithHTTPClient(&http.Client{
+					Transport: fixture.RoundTripper(func(r *http.Request) (*http.Response, error) {
+						resp, err := f.HTTP.Transport.RoundTrip(r)
 						adding := strings.Contains(shape, "{entry}")
 						if err != nil || r.Method == http.MethodGet || r.Method == http.MethodPost && adding {
 							return resp, err
@@ -118,17 +119,17 @@ func TestApplyWithWhateverTheChangesReturn(t *testing.T) {
 						_, _ = io.Copy(io.Discard, resp.Body)
 						_ = resp.Body.Close()
 						entry := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
-						body := strings.NewReplacer("{list}", listID, "{entry}", entry).Replace(shape)
+						body := strings.NewReplacer("{list}", fixture.ListID, "{entry}", entry).Replace(shape)
 						resp.Header = http.Header{"Content-Type": {"application/json"}}
 						resp.ContentLength, resp.Body = int64(len(body)), io.NopCloser(strings.NewReader(body))
 						return resp, nil
 					}),
 				})}})
-				plan, err := client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.0/24"}, anything)
+				plan, err := client.NetworkLists.Plan(f.Context(), fixture.ListID, []string{"192.0.2.0/24"}, anything)
 				require.NoError(f, err)
 				result, err := client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true})
 				require.NoError(f, err)
-				assert.Equal(f, []string{"192.0.2.0/24"}, f.srv.Entries(listID))
+				assert.Equal(f, []string{"192.0.2.0/24"}, f.Srv.Entries(fixture.ListID))
 				assert.LessOrEqual(f, len(result.Tasks), 1, "only the service's own response to the addition names a task")
 			})
 		})
@@ -151,15 +152,15 @@ func TestAStalePlanSaysWhoChangedTheList(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			withList(t, setup{}, []string{"192.0.2.1", "192.0.2.2"}, func(f *fixture) {
-				plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.2", "192.0.2.3"}, anything)
+			fixture.WithList(t, fixture.Setup{}, []string{"192.0.2.1", "192.0.2.2"}, func(f *fixture.Fixture) {
+				plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, []string{"192.0.2.2", "192.0.2.3"}, anything)
 				require.NoError(f, err)
 				if tt.lost {
-					f.fail(testserver.Fault{Method: http.MethodPost, Count: 1, Cut: testserver.CutAfterExecute})
+					f.AddFault(testserver.Fault{Method: http.MethodPost, Count: 1, Cut: testserver.CutAfterExecute})
 				}
-				_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Progress: func(p webdelivery.ApplyProgress) {
+				_, err = f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Progress: func(p webdelivery.ApplyProgress) {
 					if p.Removed == 1 {
-						f.srv.ChangeEntries(listID, tt.add, tt.remove)
+						f.Srv.ChangeEntries(fixture.ListID, tt.add, tt.remove)
 					}
 				}})
 				require.ErrorIs(f, err, webdelivery.ErrPlanStale)
@@ -180,11 +181,11 @@ func TestAnAdditionWithoutProofRemovesNothing(t *testing.T) {
 	covered := []string{"192.0.2.0/25", "192.0.2.128/25"}
 	for _, wait := range []bool{false, true} {
 		for _, body := range unclearBodies {
-			withList(t, setup{}, covered, func(f *fixture) {
-				plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.0/24", "203.0.113.9"}, anything)
+			fixture.WithList(t, fixture.Setup{}, covered, func(f *fixture.Fixture) {
+				plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, []string{"192.0.2.0/24", "203.0.113.9"}, anything)
 				require.NoError(f, err)
-				f.fail(testserver.Fault{Method: http.MethodPost, Status: 200, Body: body})
-				result, err := f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: wait})
+				f.AddFault(testserver.Fault{Method: http.MethodPost, Status: 200, Body: body})
+				result, err := f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: wait})
 				require.ErrorIs(f, err, webdelivery.ErrBadResponse, body)
 				require.ErrorContains(f, err, "2 of 2 added entries are not in the list, for example 192.0.2.0/24", body)
 				if body != "" {
@@ -193,29 +194,29 @@ func TestAnAdditionWithoutProofRemovesNothing(t *testing.T) {
 				assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
 				assert.Zero(f, result.Added)
 				assert.Zero(f, result.Removed)
-				assert.Equal(f, covered, f.srv.Entries(listID))
-				assert.Zero(f, f.srv.Count(http.MethodDelete, ""))
+				assert.Equal(f, covered, f.Srv.Entries(fixture.ListID))
+				assert.Zero(f, f.Srv.Count(http.MethodDelete, ""))
 			})
-			withList(t, setup{}, covered, func(f *fixture) { // the same response of a service that added them
-				plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.0/24", "203.0.113.9"}, anything)
+			fixture.WithList(t, fixture.Setup{}, covered, func(f *fixture.Fixture) { // the same response of a service that added them
+				plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, []string{"192.0.2.0/24", "203.0.113.9"}, anything)
 				require.NoError(f, err)
-				f.fail(testserver.Fault{Method: http.MethodPost, Handler: func(w http.ResponseWriter, _ *http.Request) {
-					f.srv.ChangeEntries(listID, []string{"192.0.2.0/24", "203.0.113.9"}, nil)
+				f.AddFault(testserver.Fault{Method: http.MethodPost, Handler: func(w http.ResponseWriter, _ *http.Request) {
+					f.Srv.ChangeEntries(fixture.ListID, []string{"192.0.2.0/24", "203.0.113.9"}, nil)
 					w.Header().Set("Content-Type", "application/json")
 					_, _ = io.WriteString(w, body)
 				}})
-				result, err := f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: wait})
+				result, err := f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: wait})
 				require.NoError(f, err, body)
 				assert.Equal(f, 2, result.Added)
 				assert.Equal(f, 2, result.Removed)
 			})
 		}
 	}
-	withList(t, setup{}, nil, func(f *fixture) { // nothing relies on the addition, but still nothing was added
-		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.1"}, anything)
+	fixture.WithList(t, fixture.Setup{}, nil, func(f *fixture.Fixture) { // nothing relies on the addition, but still nothing was added
+		plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, []string{"192.0.2.1"}, anything)
 		require.NoError(f, err)
-		f.fail(testserver.Fault{Method: http.MethodPost, Status: 200, Body: `{"status":"maintenance"}`})
-		result, err := f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+		f.AddFault(testserver.Fault{Method: http.MethodPost, Status: 200, Body: `{"status":"maintenance"}`})
+		result, err := f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
 		require.ErrorIs(f, err, webdelivery.ErrBadResponse)
 		assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
 		assert.Zero(f, result.Added)
@@ -232,18 +233,18 @@ func TestAnAdditionWhoseTaskIsUnknown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			again.Method = http.MethodPost
-			withList(t, setup{server: testserver.Config{DeployDuration: time.Minute}}, []string{"192.0.2.0/25"}, func(f *fixture) {
-				plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.0/24"}, anything)
+			fixture.WithList(t, fixture.Setup{Server: testserver.Config{DeployDuration: time.Minute}}, []string{"192.0.2.0/25"}, func(f *fixture.Fixture) {
+				plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, []string{"192.0.2.0/24"}, anything)
 				require.NoError(f, err)
-				f.fail(testserver.Fault{Method: http.MethodPost, Count: 1, Cut: testserver.CutAfterExecute})
-				f.fail(again)
-				result, err := f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true})
+				f.AddFault(testserver.Fault{Method: http.MethodPost, Count: 1, Cut: testserver.CutAfterExecute})
+				f.AddFault(again)
+				result, err := f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true})
 				require.ErrorContains(f, err, "wait until no task of the list runs, then plan and apply again")
 				assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
 				assert.NotNil(f, result)
-				assert.GreaterOrEqual(f, f.srv.Count(http.MethodPost, ""), 3)
-				assert.Zero(f, f.srv.Count(http.MethodDelete, ""))
-				assert.ElementsMatch(f, []string{"192.0.2.0/25", "192.0.2.0/24"}, f.srv.Entries(listID))
+				assert.GreaterOrEqual(f, f.Srv.Count(http.MethodPost, ""), 3)
+				assert.Zero(f, f.Srv.Count(http.MethodDelete, ""))
+				assert.ElementsMatch(f, []string{"192.0.2.0/25", "192.0.2.0/24"}, f.Srv.Entries(fixture.ListID))
 			})
 		})
 	}
@@ -252,15 +253,15 @@ func TestAnAdditionWhoseTaskIsUnknown(t *testing.T) {
 // The error of an Apply that ended early contains its tasks: they must end before the next plan.
 func TestAnApplyThatEndsEarlyNamesItsTasks(t *testing.T) {
 	t.Parallel()
-	s := setup{server: testserver.Config{DeployDuration: time.Minute}}
-	withList(t, s, []string{"192.0.2.0/25"}, func(f *fixture) {
-		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.0/24"}, anything)
+	s := fixture.Setup{Server: testserver.Config{DeployDuration: time.Minute}}
+	fixture.WithList(t, s, []string{"192.0.2.0/25"}, func(f *fixture.Fixture) {
+		plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, []string{"192.0.2.0/24"}, anything)
 		require.NoError(f, err)
-		result, err := f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true}, webdelivery.WaitTimeout(time.Second))
+		result, err := f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true}, webdelivery.WaitTimeout(time.Second))
 		require.ErrorIs(f, err, context.DeadlineExceeded)
 		require.Len(f, result.Tasks, 1)
 		assert.Equal(f, 1, result.Added)
-		_, err = f.client.Tasks.Wait(f.Context(), result.Tasks[0])
+		_, err = f.Client.Tasks.Wait(f.Context(), result.Tasks[0])
 		require.NoError(f, err)
 	})
 }

@@ -12,13 +12,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 )
 
 // When an attempt ends, in whatever way, the context of its request has ended too.
 func TestAnAttemptEndsItsContext(t *testing.T) {
 	t.Parallel()
 	task := func(c *webdelivery.Client) error {
-		_, err := c.Tasks.Get(t.Context(), taskID)
+		_, err := c.Tasks.Get(t.Context(), fixture.TaskID)
 		return err
 	}
 	tests := []struct {
@@ -31,12 +32,12 @@ func TestAnAttemptEndsItsContext(t *testing.T) {
 		{"a response", http.StatusOK, `{"id":"task-1"}`, task, false},
 		{"a refusal", http.StatusNotFound, `{}`, task, true},
 		{"a stream read to its end", http.StatusOK, resultOf([]string{"a"}, `[1]`, `[2]`), func(c *webdelivery.Client) error {
-			rows, err := collect(c.Stats.Events.All(t.Context(), firstRows))
+			rows, err := collect(c.Stats.Events.All(t.Context(), fixture.FirstRows))
 			assert.Len(t, rows, 2)
 			return err
 		}, false},
 		{"a stream left early", http.StatusOK, resultOf([]string{"a"}, `[1]`, `[2]`), func(c *webdelivery.Client) error {
-			for _, err := range c.Stats.Events.All(t.Context(), firstRows) {
+			for _, err := range c.Stats.Events.All(t.Context(), fixture.FirstRows) {
 				return err
 			}
 			return errors.New("no row")
@@ -46,10 +47,10 @@ func TestAnAttemptEndsItsContext(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			var attempt context.Context
-			client := answered(t, func(r *http.Request) *http.Response {
+			client := fixture.Answered(t, func(r *http.Request) *http.Response {
 				attempt = r.Context()
 				assert.NoError(t, attempt.Err())
-				return response(tt.status, []byte(tt.body))
+				return fixture.Response(tt.status, []byte(tt.body))
 			})
 			assert.Equal(t, tt.fails, tt.call(client) != nil)
 			assert.ErrorIs(t, attempt.Err(), context.Canceled)
@@ -76,12 +77,12 @@ func TestEveryBodyIsClosed(t *testing.T) {
 		101: webdelivery.ErrBadResponse, 200: nil, 300: webdelivery.ErrBadResponse, 404: webdelivery.ErrNotFound, 503: webdelivery.ErrServer,
 	} {
 		body := &closing{Reader: strings.NewReader(`{"id":"task-1"}`)}
-		client := answered(t, func(*http.Request) *http.Response {
-			r := response(status, nil)
+		client := fixture.Answered(t, func(*http.Request) *http.Response {
+			r := fixture.Response(status, nil)
 			r.Body = body
 			return r
 		})
-		_, err := client.Tasks.Get(t.Context(), taskID)
+		_, err := client.Tasks.Get(t.Context(), fixture.TaskID)
 		require.ErrorIs(t, err, want, "%d", status)
 		assert.Equal(t, 1, body.times, "%d", status)
 	}

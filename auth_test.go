@@ -18,15 +18,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
 // Section 5, method 1: the word Basic, a blank, and the Base64 encoding of <username>:<password>.
 func TestBasicAuth(t *testing.T) {
 	t.Parallel()
-	inService(t, setup{}, func(f *fixture) {
-		require.NoError(f, getTask.call(f.Context(), f.client))
-		h := f.sent(getTask)[0]
+	fixture.InService(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		require.NoError(f, fixture.GetTask.Call(f.Context(), f.Client))
+		h := f.Sent(fixture.GetTask)[0]
 		assert.Equal(f, []string{"Basic YWxpY2U6Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5"}, h["Authorization"])
 		assert.Empty(f, h["Cookie"])
 		assert.Equal(f, []string{"application/json"}, h["Accept"])
@@ -39,13 +40,13 @@ func TestBasicAuth(t *testing.T) {
 // Section 5, method 2: POST /sessions with Basic; later requests send the id as the cookie authtoken, and no password.
 func TestSessionAuth(t *testing.T) {
 	t.Parallel()
-	inService(t, bySession, func(f *fixture) {
+	fixture.InService(t, fixture.BySession, func(f *fixture.Fixture) {
 		for range 3 {
-			require.NoError(f, getTask.call(f.Context(), f.client))
+			require.NoError(f, fixture.GetTask.Call(f.Context(), f.Client))
 		}
-		assert.Equal(f, 1, f.srv.Logins())
-		assert.Equal(f, []string{"Basic YWxpY2U6Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5"}, f.sent(createSession)[0]["Authorization"])
-		for _, h := range f.sent(getTask) {
+		assert.Equal(f, 1, f.Srv.Logins())
+		assert.Equal(f, []string{"Basic YWxpY2U6Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5"}, f.Sent(fixture.CreateSession)[0]["Authorization"])
+		for _, h := range f.Sent(fixture.GetTask) {
 			assert.Empty(f, h["Authorization"])
 			require.Len(f, h["Cookie"], 1)
 			assert.Regexp(f, `^authtoken=[^;=]+$`, h["Cookie"][0])
@@ -55,17 +56,17 @@ func TestSessionAuth(t *testing.T) {
 
 func TestSessionToken(t *testing.T) {
 	t.Parallel()
-	inService(t, setup{}, func(f *fixture) {
-		session, err := f.client.Sessions.Create(f.Context())
+	fixture.InService(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		session, err := f.Client.Sessions.Create(f.Context())
 		require.NoError(f, err)
-		client := f.newClient(f.srv.URL(), setup{auth: webdelivery.SessionToken(session.ID)})
-		require.NoError(f, getTask.call(f.Context(), client))
+		client := f.NewClient(f.Srv.URL(), fixture.Setup{Auth: webdelivery.SessionToken(session.ID)})
+		require.NoError(f, fixture.GetTask.Call(f.Context(), client))
 
-		f.srv.ExpireSessions()
-		err = getTask.call(f.Context(), client)
+		f.Srv.ExpireSessions()
+		err = fixture.GetTask.Call(f.Context(), client)
 		require.ErrorIs(f, err, webdelivery.ErrUnauthorized)
-		assert.Equal(f, 2, f.requests(getTask), "a fixed token cannot be renewed")
-		assert.Equal(f, 1, f.srv.Logins())
+		assert.Equal(f, 2, f.Requests(fixture.GetTask), "a fixed token cannot be renewed")
+		assert.Equal(f, 1, f.Srv.Logins())
 	})
 }
 
@@ -73,24 +74,24 @@ func TestSessionToken(t *testing.T) {
 // operation, the client logs in once and sends the request again once (open point 6).
 func TestAnExpiredSessionIsRenewedOnce(t *testing.T) {
 	t.Parallel()
-	status := operation{"transaction", "/transactions/9007199254740993", func(ctx context.Context, c *webdelivery.Client) error {
+	status := fixture.Operation{Name: "transaction", Path: "/transactions/9007199254740993", Call: func(ctx context.Context, c *webdelivery.Client) error {
 		_, err := c.Purge.Status(ctx, 9007199254740993)
 		return err
 	}}
-	for _, op := range []operation{getTask, submit, status, postWrite, deleteOne} {
-		t.Run(op.name, func(t *testing.T) {
+	for _, op := range []fixture.Operation{fixture.GetTask, fixture.Submit, status, fixture.PostWrite, fixture.DeleteOne} {
+		t.Run(op.Name, func(t *testing.T) {
 			t.Parallel()
-			inService(t, bySession, func(f *fixture) {
-				require.NoError(f, submit.call(f.Context(), f.client)) // creates the transaction
-				if op.path == postWrite.path || op.path == deleteOne.path {
-					f.fail(testserver.Fault{Path: op.path, Status: 401, Count: 1})
-					f.answerThings()
+			fixture.InService(t, fixture.BySession, func(f *fixture.Fixture) {
+				require.NoError(f, fixture.Submit.Call(f.Context(), f.Client)) // creates the transaction
+				if op.Path == fixture.PostWrite.Path || op.Path == fixture.DeleteOne.Path {
+					f.AddFault(testserver.Fault{Path: op.Path, Status: 401, Count: 1})
+					f.AnswerThings()
 				}
-				f.srv.ExpireSessions()
-				before := f.requests(op)
-				require.NoError(f, op.call(f.Context(), f.client))
-				assert.Equal(f, before+2, f.requests(op))
-				assert.Equal(f, 2, f.srv.Logins())
+				f.Srv.ExpireSessions()
+				before := f.Requests(op)
+				require.NoError(f, op.Call(f.Context(), f.Client))
+				assert.Equal(f, before+2, f.Requests(op))
+				assert.Equal(f, 2, f.Srv.Logins())
 			})
 		})
 	}
@@ -102,63 +103,63 @@ func TestAnExpiredSessionIsRenewedOnce(t *testing.T) {
 func TestATransactionsBadRequest(t *testing.T) {
 	t.Parallel()
 	const good = 9007199254740993
-	status := func(f *fixture, id int64) error {
-		_, err := f.client.Purge.Status(f.Context(), id)
+	status := func(f *fixture.Fixture, id int64) error {
+		_, err := f.Client.Purge.Status(f.Context(), id)
 		return err
 	}
-	wrong := func(f *fixture, id int64) {
-		f.fail(testserver.Fault{Path: fmt.Sprint("/transactions/", id), Status: 400})
+	wrong := func(f *fixture.Fixture, id int64) {
+		f.AddFault(testserver.Fault{Path: fmt.Sprint("/transactions/", id), Status: 400})
 	}
-	s := bySession
-	s.server.Dialect.TransactionDenied = "400"
-	inService(t, s, func(f *fixture) {
-		require.NoError(f, submit.call(f.Context(), f.client)) // creates the transaction
+	s := fixture.BySession
+	s.Server.Dialect.TransactionDenied = "400"
+	fixture.InService(t, s, func(f *fixture.Fixture) {
+		require.NoError(f, fixture.Submit.Call(f.Context(), f.Client)) // creates the transaction
 		for expired := range 3 {
-			f.srv.ExpireSessions()
+			f.Srv.ExpireSessions()
 			require.NoError(f, status(f, good))
-			assert.Equal(f, expired+2, f.srv.Logins())
+			assert.Equal(f, expired+2, f.Srv.Logins())
 		}
-		f.srv.ExpireSessions()
-		_, err := f.client.Purge.Wait(f.Context(), good)
+		f.Srv.ExpireSessions()
+		_, err := f.Client.Purge.Wait(f.Context(), good)
 		require.NoError(f, err)
-		assert.Equal(f, 5, f.srv.Logins())
+		assert.Equal(f, 5, f.Srv.Logins())
 
-		before := len(f.srv.Requests())
+		before := len(f.Srv.Requests())
 		wrong(f, 7)
 		require.ErrorIs(f, status(f, 7), webdelivery.ErrBadRequest)
-		assert.Len(f, f.srv.Requests(), before+3, "a request, a login, a request")
+		assert.Len(f, f.Srv.Requests(), before+3, "a request, a login, a request")
 		for range 5 {
-			require.NoError(f, getTask.call(f.Context(), f.client)) // the session works
+			require.NoError(f, fixture.GetTask.Call(f.Context(), f.Client)) // the session works
 			require.ErrorIs(f, status(f, 7), webdelivery.ErrBadRequest)
 		}
-		assert.Equal(f, 6, f.srv.Logins())
+		assert.Equal(f, 6, f.Srv.Logins())
 		wrong(f, 8)
 		require.ErrorIs(f, status(f, 8), webdelivery.ErrBadRequest)
-		assert.Equal(f, 6, f.srv.Logins(), "a 400 that was not about the session causes no other login for 30 s")
-		f.srv.ExpireSessions()
-		require.NoError(f, getTask.call(f.Context(), f.client), "a 401 always does")
-		assert.Equal(f, 7, f.srv.Logins())
+		assert.Equal(f, 6, f.Srv.Logins(), "a 400 that was not about the session causes no other login for 30 s")
+		f.Srv.ExpireSessions()
+		require.NoError(f, fixture.GetTask.Call(f.Context(), f.Client), "a 401 always does")
+		assert.Equal(f, 7, f.Srv.Logins())
 		time.Sleep(30 * time.Second)
 		require.ErrorIs(f, status(f, 7), webdelivery.ErrBadRequest)
-		assert.Equal(f, 8, f.srv.Logins())
-		require.NoError(f, getTask.call(f.Context(), f.client), "no login cools down")
+		assert.Equal(f, 8, f.Srv.Logins())
+		require.NoError(f, fixture.GetTask.Call(f.Context(), f.Client), "no login cools down")
 	})
 	// A session that still works stays in use when the new login fails.
-	inService(t, s, func(f *fixture) {
-		require.NoError(f, getTask.call(f.Context(), f.client))
+	fixture.InService(t, s, func(f *fixture.Fixture) {
+		require.NoError(f, fixture.GetTask.Call(f.Context(), f.Client))
 		wrong(f, 7)
 		for _, code := range []int{503, 403} {
-			f.fail(testserver.Fault{Path: "/sessions", Status: code, Count: 2})
+			f.AddFault(testserver.Fault{Path: "/sessions", Status: code, Count: 2})
 			require.Error(f, status(f, 7))
-			require.NoError(f, getTask.call(f.Context(), f.client))
+			require.NoError(f, fixture.GetTask.Call(f.Context(), f.Client))
 			time.Sleep(time.Minute)
 		}
 	})
-	for _, auth := range []webdelivery.Auth{webdelivery.BasicAuth(username, password), webdelivery.SessionToken("0123456789abcdef")} {
-		inService(t, setup{auth: auth}, func(f *fixture) {
-			f.fail(testserver.Fault{Path: "/transactions/*", Status: 400})
+	for _, auth := range []webdelivery.Auth{webdelivery.BasicAuth(fixture.Username, fixture.Password), webdelivery.SessionToken("0123456789abcdef")} {
+		fixture.InService(t, fixture.Setup{Auth: auth}, func(f *fixture.Fixture) {
+			f.AddFault(testserver.Fault{Path: "/transactions/*", Status: 400})
 			require.ErrorIs(f, status(f, good), webdelivery.ErrBadRequest)
-			assert.Len(f, f.srv.Requests(), 1)
+			assert.Len(f, f.Srv.Requests(), 1)
 		})
 	}
 }
@@ -168,17 +169,17 @@ func TestATransactionsBadRequest(t *testing.T) {
 func TestOneResendPerCall(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		operation
+		fixture.Operation
 		status, attempts int
-	}{{getTask, 401, 0}, {submit, 403, 0}, {submit, 401, 0}, {getTask, 401, 1}} {
-		s := bySession
-		s.options = []webdelivery.Option{webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: tt.attempts})}
-		inService(t, s, func(f *fixture) {
-			require.NoError(f, tt.call(f.Context(), f.client)) // the session works
-			f.fail(testserver.Fault{Path: tt.path, Status: tt.status})
-			require.ErrorIs(f, tt.call(f.Context(), f.client), webdelivery.ErrUnauthorized)
-			assert.Equal(f, 3, f.requests(tt.operation))
-			assert.Equal(f, 2, f.srv.Logins())
+	}{{fixture.GetTask, 401, 0}, {fixture.Submit, 403, 0}, {fixture.Submit, 401, 0}, {fixture.GetTask, 401, 1}} {
+		s := fixture.BySession
+		s.Options = []webdelivery.Option{webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: tt.attempts})}
+		fixture.InService(t, s, func(f *fixture.Fixture) {
+			require.NoError(f, tt.Call(f.Context(), f.Client)) // the session works
+			f.AddFault(testserver.Fault{Path: tt.Path, Status: tt.status})
+			require.ErrorIs(f, tt.Call(f.Context(), f.Client), webdelivery.ErrUnauthorized)
+			assert.Equal(f, 3, f.Requests(tt.Operation))
+			assert.Equal(f, 2, f.Srv.Logins())
 		})
 	}
 }
@@ -186,96 +187,96 @@ func TestOneResendPerCall(t *testing.T) {
 // If a login returns no usable session, not every call tries it again.
 func TestAnUnusableLoginReplyCoolsDown(t *testing.T) {
 	t.Parallel()
-	inService(t, bySession, func(f *fixture) {
-		f.fail(testserver.Fault{Path: "/sessions", Status: 200, Body: "{}"})
+	fixture.InService(t, fixture.BySession, func(f *fixture.Fixture) {
+		f.AddFault(testserver.Fault{Path: "/sessions", Status: 200, Body: "{}"})
 		for range 5 {
-			require.ErrorIs(f, getTask.call(f.Context(), f.client), webdelivery.ErrBadResponse)
+			require.ErrorIs(f, fixture.GetTask.Call(f.Context(), f.Client), webdelivery.ErrBadResponse)
 		}
-		assert.Equal(f, 1, f.requests(createSession))
+		assert.Equal(f, 1, f.Requests(fixture.CreateSession))
 	})
 }
 
 // A 403 elsewhere means that the user may not do this; a new login would not help (open point 6).
 func TestForbiddenElsewhereIsFinal(t *testing.T) {
 	t.Parallel()
-	inService(t, bySession, func(f *fixture) {
-		f.fail(testserver.Fault{Path: "/tasks/**", Status: 403})
-		err := getTask.call(f.Context(), f.client)
+	fixture.InService(t, fixture.BySession, func(f *fixture.Fixture) {
+		f.AddFault(testserver.Fault{Path: "/tasks/**", Status: 403})
+		err := fixture.GetTask.Call(f.Context(), f.Client)
 		require.ErrorIs(f, err, webdelivery.ErrForbidden)
 		require.NotErrorIs(f, err, webdelivery.ErrUnauthorized)
-		assert.Equal(f, 1, f.requests(getTask))
-		assert.Equal(f, 1, f.srv.Logins())
+		assert.Equal(f, 1, f.Requests(fixture.GetTask))
+		assert.Equal(f, 1, f.Srv.Logins())
 	})
 }
 
 // 50 goroutines use an expired session: the client logs in once, and sends each request again once.
 func TestFiftyExpiredCallsLogInOnce(t *testing.T) {
 	t.Parallel()
-	inService(t, bySession, func(f *fixture) {
-		require.NoError(f, getTask.call(f.Context(), f.client))
-		f.srv.ExpireSessions()
+	fixture.InService(t, fixture.BySession, func(f *fixture.Fixture) {
+		require.NoError(f, fixture.GetTask.Call(f.Context(), f.Client))
+		f.Srv.ExpireSessions()
 		// Staggered, so that some rejections come while the login is under way and some after it.
-		f.fail(testserver.Fault{Path: "/sessions", Delay: 20 * time.Millisecond})
+		f.AddFault(testserver.Fault{Path: "/sessions", Delay: 20 * time.Millisecond})
 		var wg sync.WaitGroup
 		for i := range 50 {
-			f.fail(testserver.Fault{Path: "/tasks/**", Skip: i, Count: 1, Delay: time.Duration(i) * time.Millisecond})
-			wg.Go(func() { assert.NoError(f, getTask.call(f.Context(), f.client)) })
+			f.AddFault(testserver.Fault{Path: "/tasks/**", Skip: i, Count: 1, Delay: time.Duration(i) * time.Millisecond})
+			wg.Go(func() { assert.NoError(f, fixture.GetTask.Call(f.Context(), f.Client)) })
 		}
 		wg.Wait()
-		assert.Equal(f, 2, f.srv.Logins())
-		assert.LessOrEqual(f, f.requests(getTask), 1+100)
+		assert.Equal(f, 2, f.Srv.Logins())
+		assert.LessOrEqual(f, f.Requests(fixture.GetTask), 1+100)
 	})
 }
 
 // The login has a context of its own: if the context of the first caller ends, the others still get the session.
 func TestGivingUpDoesNotCancelTheLoginOfOthers(t *testing.T) {
 	t.Parallel()
-	inService(t, bySession, func(f *fixture) {
-		f.fail(testserver.Fault{Path: "/sessions", Delay: time.Second})
+	fixture.InService(t, fixture.BySession, func(f *fixture.Fixture) {
+		f.AddFault(testserver.Fault{Path: "/sessions", Delay: time.Second})
 		first, cancel := context.WithTimeout(f.Context(), 100*time.Millisecond)
 		defer cancel()
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			assert.ErrorIs(f, getTask.call(first, f.client), context.DeadlineExceeded)
+			assert.ErrorIs(f, fixture.GetTask.Call(first, f.Client), context.DeadlineExceeded)
 		})
 		synctest.Wait() // it has begun the login
 		for range 5 {
-			wg.Go(func() { assert.NoError(f, getTask.call(f.Context(), f.client)) })
+			wg.Go(func() { assert.NoError(f, fixture.GetTask.Call(f.Context(), f.Client)) })
 		}
 		wg.Wait()
-		assert.Equal(f, 1, f.requests(createSession))
+		assert.Equal(f, 1, f.Requests(fixture.CreateSession))
 	})
 }
 
 // When all callers have canceled, the login ends with the last of them, and the next call starts a new one.
 func TestTheLastOneToGiveUpEndsTheLogin(t *testing.T) {
 	t.Parallel()
-	inService(t, bySession, func(f *fixture) {
-		f.fail(testserver.Fault{Path: "/sessions", Count: 1, Delay: time.Hour})
+	fixture.InService(t, fixture.BySession, func(f *fixture.Fixture) {
+		f.AddFault(testserver.Fault{Path: "/sessions", Count: 1, Delay: time.Hour})
 		ctx, cancel := context.WithTimeout(f.Context(), time.Second)
 		defer cancel()
 		began := time.Now()
 		var wg sync.WaitGroup
 		for range 5 {
-			wg.Go(func() { assert.ErrorIs(f, getTask.call(ctx, f.client), context.DeadlineExceeded) })
+			wg.Go(func() { assert.ErrorIs(f, fixture.GetTask.Call(ctx, f.Client), context.DeadlineExceeded) })
 		}
 		wg.Wait()
 		assert.Equal(f, time.Second, time.Since(began))
-		require.NoError(f, getTask.call(f.Context(), f.client))
+		require.NoError(f, fixture.GetTask.Call(f.Context(), f.Client))
 	})
 }
 
 // A wrong password is sent once. While it cools down (1, 2, 4 to 30 s), calls get the same error and nothing is sent.
 func TestARefusedLoginCoolsDown(t *testing.T) {
 	t.Parallel()
-	wrong := setup{auth: webdelivery.SessionAuth(username, "wrong-password")}
-	inService(t, wrong, func(f *fixture) {
-		logins := func() int { return f.requests(createSession) }
+	wrong := fixture.Setup{Auth: webdelivery.SessionAuth(fixture.Username, "wrong-password")}
+	fixture.InService(t, wrong, func(f *fixture.Fixture) {
+		logins := func() int { return f.Requests(fixture.CreateSession) }
 		for i, cool := range []int{1, 2, 4, 8, 16, 30, 30} {
 			var wg sync.WaitGroup
 			for range 10 {
 				wg.Go(func() {
-					err := submit.call(f.Context(), f.client)
+					err := fixture.Submit.Call(f.Context(), f.Client)
 					assert.ErrorIs(f, err, webdelivery.ErrUnauthorized)
 					assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 				})
@@ -283,12 +284,12 @@ func TestARefusedLoginCoolsDown(t *testing.T) {
 			wg.Wait()
 			assert.Equal(f, i+1, logins())
 			time.Sleep(time.Duration(cool)*time.Second - time.Millisecond)
-			require.Error(f, getTask.call(f.Context(), f.client))
+			require.Error(f, fixture.GetTask.Call(f.Context(), f.Client))
 			assert.Equal(f, i+1, logins(), "still cooling down")
 			time.Sleep(2 * time.Millisecond)
 		}
-		assert.Zero(f, f.requests(submit))
-		assert.Zero(f, f.requests(getTask))
+		assert.Zero(f, f.Requests(fixture.Submit))
+		assert.Zero(f, f.Requests(fixture.GetTask))
 	})
 }
 
@@ -301,10 +302,10 @@ func TestALoginSaysNothingOfWhatIsAskedFor(t *testing.T) {
 		passing := status == 408 || status == 429
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
 			t.Parallel()
-			inService(t, bySession, func(f *fixture) {
-				f.fail(testserver.Fault{Path: "/sessions", Status: status})
+			fixture.InService(t, fixture.BySession, func(f *fixture.Fixture) {
+				f.AddFault(testserver.Fault{Path: "/sessions", Status: status})
 				for range 2 { // the second gets the error of the cool-down
-					err := getTask.call(f.Context(), f.client)
+					err := fixture.GetTask.Call(f.Context(), f.Client)
 					var failed *webdelivery.Error
 					require.ErrorAs(f, err, &failed)
 					assert.Equal(f, status, failed.StatusCode)
@@ -313,15 +314,15 @@ func TestALoginSaysNothingOfWhatIsAskedFor(t *testing.T) {
 						assert.NotErrorIs(f, err, other)
 					}
 				}
-				assert.Zero(f, f.requests(getTask))
+				assert.Zero(f, f.Requests(fixture.GetTask))
 			})
-			inService(t, bySession, func(f *fixture) {
-				ids := f.addTasks(5)
-				_, err := f.client.Tasks.List(f.Context(), webdelivery.TaskListOptions{})
+			fixture.InService(t, fixture.BySession, func(f *fixture.Fixture) {
+				ids := addTasks(f, 5)
+				_, err := f.Client.Tasks.List(f.Context(), webdelivery.TaskListOptions{})
 				require.NoError(f, err)
-				f.srv.Fail(testserver.Fault{Path: "/tasks/**", Status: 401, Count: 1})
-				f.srv.Fail(testserver.Fault{Path: "/sessions", Status: status, Count: 2})
-				_, err = f.client.Tasks.WaitAll(f.Context(), ids)
+				f.Srv.Fail(testserver.Fault{Path: "/tasks/**", Status: 401, Count: 1})
+				f.Srv.Fail(testserver.Fault{Path: "/sessions", Status: status, Count: 2})
+				_, err = f.Client.Tasks.WaitAll(f.Context(), ids)
 				if passing {
 					require.NoError(f, err)
 					return
@@ -337,16 +338,16 @@ func TestALoginSaysNothingOfWhatIsAskedFor(t *testing.T) {
 // If a service rejects each new session at once, not every call requests another one.
 func TestSessionsThatNeverWorkCoolDown(t *testing.T) {
 	t.Parallel()
-	inService(t, bySession, func(f *fixture) {
-		f.fail(testserver.Fault{Path: "/tasks/**", Status: 401})
+	fixture.InService(t, fixture.BySession, func(f *fixture.Fixture) {
+		f.AddFault(testserver.Fault{Path: "/tasks/**", Status: 401})
 		for range 10 {
-			require.ErrorIs(f, getTask.call(f.Context(), f.client), webdelivery.ErrUnauthorized)
+			require.ErrorIs(f, fixture.GetTask.Call(f.Context(), f.Client), webdelivery.ErrUnauthorized)
 		}
-		assert.Equal(f, 2, f.srv.Logins())
-		assert.Equal(f, 2, f.requests(getTask), "the second 401 ends the session for the other calls at once")
+		assert.Equal(f, 2, f.Srv.Logins())
+		assert.Equal(f, 2, f.Requests(fixture.GetTask), "the second 401 ends the session for the other calls at once")
 		time.Sleep(time.Second)
-		require.Error(f, getTask.call(f.Context(), f.client))
-		assert.Equal(f, 3, f.srv.Logins())
+		require.Error(f, fixture.GetTask.Call(f.Context(), f.Client))
+		assert.Equal(f, 3, f.Srv.Logins())
 	})
 }
 
@@ -370,18 +371,18 @@ func TestFailedLogins(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			inService(t, bySession, func(f *fixture) {
+			fixture.InService(t, fixture.BySession, func(f *fixture.Fixture) {
 				tt.fault.Path = "/sessions"
-				f.fail(tt.fault)
-				err := submit.call(f.Context(), f.client)
+				f.AddFault(tt.fault)
+				err := fixture.Submit.Call(f.Context(), f.Client)
 				require.ErrorIs(f, err, tt.want)
 				assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 				var e *webdelivery.Error
 				require.ErrorAs(f, err, &e)
 				assert.Equal(f, "/acme/v1/cache/purge", e.Path)
 				assert.Equal(f, tt.fault.Status, e.StatusCode)
-				assert.Equal(f, tt.logins, f.requests(createSession))
-				assert.Zero(f, f.requests(submit), "no request with an empty cookie")
+				assert.Equal(f, tt.logins, f.Requests(fixture.CreateSession))
+				assert.Zero(f, f.Requests(fixture.Submit), "no request with an empty cookie")
 			})
 		})
 	}
@@ -390,12 +391,12 @@ func TestFailedLogins(t *testing.T) {
 // If a login fails with a transient fault, the next call logs in again, without a pause.
 func TestALoginFaultDoesNotCoolDown(t *testing.T) {
 	t.Parallel()
-	inService(t, bySession, func(f *fixture) {
+	fixture.InService(t, fixture.BySession, func(f *fixture.Fixture) {
 		for _, status := range []int{500, 503} {
-			f.fail(testserver.Fault{Path: "/sessions", Status: status, Count: 4})
-			require.ErrorIs(f, getTask.call(f.Context(), f.client), webdelivery.ErrServer)
+			f.AddFault(testserver.Fault{Path: "/sessions", Status: status, Count: 4})
+			require.ErrorIs(f, fixture.GetTask.Call(f.Context(), f.Client), webdelivery.ErrServer)
 		}
-		require.NoError(f, getTask.call(f.Context(), f.client))
+		require.NoError(f, fixture.GetTask.Call(f.Context(), f.Client))
 	})
 }
 
@@ -403,14 +404,14 @@ func TestALoginFaultDoesNotCoolDown(t *testing.T) {
 // permits.
 func TestTheLoginComesBeforeThePermit(t *testing.T) {
 	t.Parallel()
-	inService(t, bySession, func(f *fixture) {
-		f.fail(testserver.Fault{Path: "/sessions", Delay: 5 * time.Second})
+	fixture.InService(t, fixture.BySession, func(f *fixture.Fixture) {
+		f.AddFault(testserver.Fault{Path: "/sessions", Delay: 5 * time.Second})
 		var wg sync.WaitGroup
 		for range 3 {
-			wg.Go(func() { assert.NoError(f, submit.call(f.Context(), f.client)) })
+			wg.Go(func() { assert.NoError(f, fixture.Submit.Call(f.Context(), f.Client)) })
 		}
 		wg.Wait()
-		assert.Equal(f, inPairs(3), f.arrivals())
+		assert.Equal(f, inPairs(3), arrivals(f))
 	})
 }
 
@@ -418,8 +419,8 @@ func TestTheLoginComesBeforeThePermit(t *testing.T) {
 func TestAnAuthIsPrintedByWayAndUser(t *testing.T) {
 	t.Parallel()
 	for want, auth := range map[string]webdelivery.Auth{
-		"basic alice":   webdelivery.BasicAuth(username, password),
-		"session alice": webdelivery.SessionAuth(username, password),
+		"basic alice":   webdelivery.BasicAuth(fixture.Username, fixture.Password),
+		"session alice": webdelivery.SessionAuth(fixture.Username, fixture.Password),
 		"token":         webdelivery.SessionToken("a-token"),
 		"":              {},
 	} {
@@ -428,7 +429,7 @@ func TestAnAuthIsPrintedByWayAndUser(t *testing.T) {
 		}
 		var log strings.Builder
 		slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "auth", auth)
-		assert.NotContains(t, log.String(), password)
+		assert.NotContains(t, log.String(), fixture.Password)
 	}
 }
 
@@ -452,7 +453,7 @@ func TestCredentialsThatNoHeaderCarries(t *testing.T) {
 		{"ü", "ß", ""},
 	} {
 		for _, auth := range []webdelivery.Auth{webdelivery.BasicAuth(tt.username, tt.password), webdelivery.SessionAuth(tt.username, tt.password)} {
-			_, err := webdelivery.NewClient("https://api.example.com", customer, auth)
+			_, err := webdelivery.NewClient("https://api.example.com", fixture.Customer, auth)
 			if tt.says == "" {
 				require.NoError(t, err, "%q", tt)
 				continue
@@ -469,27 +470,27 @@ func TestTokensThatACookieCarries(t *testing.T) {
 	for r := rune(0); r < 0x100; r++ {
 		carried := r > ' ' && r < 0x7f && !strings.ContainsRune("\",;\\", r)
 		for _, token := range []string{string(r), "a" + string(r), string(r) + "a"} {
-			_, err := webdelivery.NewClient("https://api.example.com", customer, webdelivery.SessionToken(token))
+			_, err := webdelivery.NewClient("https://api.example.com", fixture.Customer, webdelivery.SessionToken(token))
 			assert.Equal(t, carried, err == nil, "%q: %v", token, err)
 		}
 	}
-	_, err := webdelivery.NewClient("https://api.example.com", customer, webdelivery.SessionToken(""))
+	_, err := webdelivery.NewClient("https://api.example.com", fixture.Customer, webdelivery.SessionToken(""))
 	require.ErrorIs(t, err, webdelivery.ErrInvalid)
 }
 
 // A login that takes longer than every caller waits succeeds all the same, and once: callers that come later use it.
 func TestALoginOutlivesImpatientCallers(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, bySession, func(f *fixture) {
-		f.srv.AddTask(testserver.TaskSpec{ID: taskID})
-		f.fail(testserver.Fault{Path: "/sessions", Delay: time.Second})
+	fixture.InFakeTime(t, fixture.BySession, func(f *fixture.Fixture) {
+		f.Srv.AddTask(testserver.TaskSpec{ID: fixture.TaskID})
+		f.AddFault(testserver.Fault{Path: "/sessions", Delay: time.Second})
 		var wg sync.WaitGroup
 		var succeeded atomic.Int64
 		for range 5 {
 			wg.Go(func() {
 				for end := time.Now().Add(3 * time.Second); time.Now().Before(end); {
 					ctx, cancel := context.WithTimeout(f.Context(), 500*time.Millisecond)
-					if err := getTask.call(ctx, f.client); err == nil {
+					if err := fixture.GetTask.Call(ctx, f.Client); err == nil {
 						succeeded.Add(1)
 						time.Sleep(100 * time.Millisecond)
 					} else {
@@ -500,7 +501,7 @@ func TestALoginOutlivesImpatientCallers(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		assert.Equal(f, 1, f.srv.Logins())
+		assert.Equal(f, 1, f.Srv.Logins())
 		assert.Equal(f, int64(5*20), succeeded.Load(), "all calls from the second second on")
 	})
 }
@@ -528,24 +529,24 @@ func TestASecretLookupThatHangs(t *testing.T) {
 						case <-over:
 						}
 					}
-					return username, password, nil
+					return fixture.Username, fixture.Password, nil
 				}
-				inService(t, setup{}, func(f *fixture) {
+				fixture.InService(t, fixture.Setup{}, func(f *fixture.Fixture) {
 					over = make(chan struct{}) // of this bubble
 					defer close(over)
-					client := f.newClient(f.srv.URL(), setup{auth: auth(pair), options: []webdelivery.Option{webdelivery.WithAttemptTimeout(2 * time.Second)}})
+					client := f.NewClient(f.Srv.URL(), fixture.Setup{Auth: auth(pair), Options: []webdelivery.Option{webdelivery.WithAttemptTimeout(2 * time.Second)}})
 					first := make(chan error, 1)
-					go func() { first <- getTask.call(f.Context(), client) }()
+					go func() { first <- fixture.GetTask.Call(f.Context(), client) }()
 					ctx, cancel := context.WithTimeout(f.Context(), 700*time.Millisecond)
 					defer cancel()
 					if name == "session" {
-						require.ErrorIs(f, getTask.call(ctx, client), context.DeadlineExceeded)
+						require.ErrorIs(f, fixture.GetTask.Call(ctx, client), context.DeadlineExceeded)
 					}
 					err := <-first
 					require.ErrorIs(f, err, os.ErrDeadlineExceeded)
 					require.NotErrorIs(f, err, context.DeadlineExceeded)
 					assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
-					require.NoError(f, getTask.call(f.Context(), client))
+					require.NoError(f, fixture.GetTask.Call(f.Context(), client))
 					assert.Equal(f, int32(2), asked.Load())
 				})
 			})
@@ -557,35 +558,35 @@ func TestASecretLookupThatHangs(t *testing.T) {
 // from renewing a session that has ended.
 func TestAWrongTransactionAndASessionThatEnds(t *testing.T) {
 	t.Parallel()
-	inService(t, bySession, func(f *fixture) {
-		require.NoError(f, submit.call(f.Context(), f.client))
-		f.fail(testserver.Fault{Path: "/transactions/7", Status: 400})
-		f.fail(testserver.Fault{Path: "/transactions/8", Status: 403})
+	fixture.InService(t, fixture.BySession, func(f *fixture.Fixture) {
+		require.NoError(f, fixture.Submit.Call(f.Context(), f.Client))
+		f.AddFault(testserver.Fault{Path: "/transactions/7", Status: 400})
+		f.AddFault(testserver.Fault{Path: "/transactions/8", Status: 403})
 		for range 10 {
-			_, err := f.client.Purge.Status(f.Context(), 7)
+			_, err := f.Client.Purge.Status(f.Context(), 7)
 			require.ErrorIs(f, err, webdelivery.ErrBadRequest)
 		}
-		assert.Equal(f, 2, f.srv.Logins())
-		f.srv.ExpireSessions()
-		require.NoError(f, submit.call(f.Context(), f.client))
-		assert.Equal(f, 3, f.srv.Logins())
+		assert.Equal(f, 2, f.Srv.Logins())
+		f.Srv.ExpireSessions()
+		require.NoError(f, fixture.Submit.Call(f.Context(), f.Client))
+		assert.Equal(f, 3, f.Srv.Logins())
 		for range 20 { // 60 s
-			_, _ = f.client.Purge.Status(f.Context(), 7)
-			_, _ = f.client.Purge.Status(f.Context(), 8)
+			_, _ = f.Client.Purge.Status(f.Context(), 7)
+			_, _ = f.Client.Purge.Status(f.Context(), 8)
 			time.Sleep(3 * time.Second)
 		}
-		assert.LessOrEqual(f, f.srv.Logins(), 3+2*3)
+		assert.LessOrEqual(f, f.Srv.Logins(), 3+2*3)
 	})
 }
 
 // A login that fails for a moment fails no purge of a queue.
 func TestALoginThatFailsForAMoment(t *testing.T) {
 	t.Parallel()
-	inService(t, bySession, func(f *fixture) {
-		require.NoError(f, submit.call(f.Context(), f.client))
-		f.srv.ExpireSessions()
-		f.fail(testserver.Fault{Path: "/sessions", Status: 502, Count: 3})
-		q := f.newQueue(webdelivery.QueueOptions{})
+	fixture.InService(t, fixture.BySession, func(f *fixture.Fixture) {
+		require.NoError(f, fixture.Submit.Call(f.Context(), f.Client))
+		f.Srv.ExpireSessions()
+		f.AddFault(testserver.Fault{Path: "/sessions", Status: 502, Count: 3})
+		q := f.NewQueue(webdelivery.QueueOptions{})
 		var all sync.WaitGroup
 		for i := range 100 {
 			all.Go(func() {
@@ -601,16 +602,16 @@ func TestALoginThatFailsForAMoment(t *testing.T) {
 // While a login is told to wait, so is the wait that needs it.
 func TestAWaitHonorsTheRetryAfterOfALogin(t *testing.T) {
 	t.Parallel()
-	inService(t, bySession, func(f *fixture) {
-		f.srv.AddTask(testserver.TaskSpec{ID: "slow", Duration: time.Minute})
-		f.warm()
-		f.srv.ExpireSessions()
-		f.fail(testserver.Fault{Path: "/sessions", Status: 503, Header: http.Header{"Retry-After": {"30"}}, Count: 2})
-		_, err := f.client.Tasks.Wait(f.Context(), "slow")
+	fixture.InService(t, fixture.BySession, func(f *fixture.Fixture) {
+		f.Srv.AddTask(testserver.TaskSpec{ID: "slow", Duration: time.Minute})
+		f.Warm()
+		f.Srv.ExpireSessions()
+		f.AddFault(testserver.Fault{Path: "/sessions", Status: 503, Header: http.Header{"Retry-After": {"30"}}, Count: 2})
+		_, err := f.Client.Tasks.Wait(f.Context(), "slow")
 		require.NoError(f, err)
 		var at []time.Time
-		for _, r := range f.srv.Requests() {
-			if r.Path == "/acme/v1"+createSession.path {
+		for _, r := range f.Srv.Requests() {
+			if r.Path == "/acme/v1"+fixture.CreateSession.Path {
 				at = append(at, r.Time)
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
@@ -21,7 +22,7 @@ import (
 func TestNewClientRefusesNonsense(t *testing.T) {
 	t.Parallel()
 	const good = "https://api.example.com"
-	basic := webdelivery.BasicAuth(username, password)
+	basic := webdelivery.BasicAuth(fixture.Username, fixture.Password)
 	one := func(o webdelivery.Option) []webdelivery.Option { return []webdelivery.Option{o} }
 	tests := []struct {
 		name, baseURL, customer string
@@ -29,36 +30,36 @@ func TestNewClientRefusesNonsense(t *testing.T) {
 		options                 []webdelivery.Option
 		says                    string
 	}{
-		{"no scheme", "api.example.com", customer, basic, nil, "base URL"},
-		{"http off loopback", "http://api.example.com", customer, basic, nil, "WithPlainHTTP"},
-		{"userinfo", "https://user:t0ps3cret@api.example.com", customer, basic, nil, "base URL"},
-		{"base URL with the customer", good + "/acme", customer, basic, nil, "leave that out, as in https://api.example.com"},
+		{"no scheme", "api.example.com", fixture.Customer, basic, nil, "base URL"},
+		{"http off loopback", "http://api.example.com", fixture.Customer, basic, nil, "WithPlainHTTP"},
+		{"userinfo", "https://user:t0ps3cret@api.example.com", fixture.Customer, basic, nil, "base URL"},
+		{"base URL with the customer", good + "/acme", fixture.Customer, basic, nil, "leave that out, as in https://api.example.com"},
 		{"customer with a slash", good, "acme/v1", basic, nil, "invalid customer: contains a slash or a backslash; write the name of the customer alone"},
-		{"control byte in the password", good, customer, webdelivery.BasicAuth(username, "a\nb"), nil, "password"},
-		{"no auth", good, customer, webdelivery.Auth{}, nil, "auth"},
-		{"empty user name", good, customer, webdelivery.BasicAuth("", password), nil, "user name"},
-		{"colon in the user name", good, customer, webdelivery.BasicAuth("a:b", password), nil, "user name"},
-		{"empty password", good, customer, webdelivery.SessionAuth(username, ""), nil, "password"},
-		{"empty token", good, customer, webdelivery.SessionToken(""), nil, "SessionToken"},
-		{"token that injects a cookie", good, customer, webdelivery.SessionToken("a; b=c"), nil, "SessionToken"},
-		{"token with a newline", good, customer, webdelivery.SessionToken("a\r\nb"), nil, "SessionToken"},
-		{"nil option", good, customer, basic, one(nil), "options[0]: is nil"},
-		{"nil http client", good, customer, basic, one(webdelivery.WithHTTPClient(nil)), "WithHTTPClient"},
-		{"negative timeout of the http client", good, customer, basic, one(webdelivery.WithHTTPClient(&http.Client{Timeout: -1})), "WithHTTPClient"},
-		{"attempt timeout 0", good, customer, basic, one(webdelivery.WithAttemptTimeout(0)), "WithAttemptTimeout"},
-		{"nil logger", good, customer, basic, one(webdelivery.WithLogger(nil)), "WithLogger"},
-		{"empty user agent", good, customer, basic, one(webdelivery.WithUserAgent(" ")), "WithUserAgent"},
-		{"user agent that injects a header", good, customer, basic, one(webdelivery.WithUserAgent("a\r\nX: y")), "WithUserAgent"},
-		{"negative attempts", good, customer, basic, one(webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: -1})), "WithRetry.MaxAttempts: -1 is below 0; use 0 for the default"},
-		{"MinWait above MaxWait", good, customer, basic, one(webdelivery.WithRetry(webdelivery.RetryPolicy{MinWait: 2, MaxWait: 1})), "WithRetry"},
-		{"nil limiter", good, customer, basic, one(webdelivery.WithPurgeLimiter(nil)), "WithPurgeLimiter"},
-		{"response limit 0", good, customer, basic, one(webdelivery.WithMaxResponseBytes(0)), "WithMaxResponseBytes"},
-		{"tasks prefix without a slash", good, customer, basic, one(webdelivery.WithDialect(webdelivery.Dialect{TasksPrefix: "ops"})), "TasksPrefix"},
-		{"tasks prefix with dots", good, customer, basic, one(webdelivery.WithDialect(webdelivery.Dialect{TasksPrefix: "/.."})), "TasksPrefix"},
-		{"delete path without ids", good, customer, basic, one(webdelivery.WithDialect(webdelivery.Dialect{EntryDeletePath: "/a"})), "EntryDeletePath"},
-		{"delete path in the wrong order", good, customer, basic, one(webdelivery.WithDialect(webdelivery.Dialect{EntryDeletePath: "/{entry}/{list}"})), "EntryDeletePath"},
-		{"delete path that is no path", good, customer, basic, one(webdelivery.WithDialect(webdelivery.Dialect{EntryDeletePath: "//evil.example.com/{list}/{entry}"})), "EntryDeletePath"},
-		{"invalid method", good, customer, basic, one(webdelivery.WithDialect(webdelivery.Dialect{BatchDeletionMethod: "PO ST"})), "BatchDeletionMethod"},
+		{"control byte in the password", good, fixture.Customer, webdelivery.BasicAuth(fixture.Username, "a\nb"), nil, "password"},
+		{"no auth", good, fixture.Customer, webdelivery.Auth{}, nil, "auth"},
+		{"empty user name", good, fixture.Customer, webdelivery.BasicAuth("", fixture.Password), nil, "user name"},
+		{"colon in the user name", good, fixture.Customer, webdelivery.BasicAuth("a:b", fixture.Password), nil, "user name"},
+		{"empty password", good, fixture.Customer, webdelivery.SessionAuth(fixture.Username, ""), nil, "password"},
+		{"empty token", good, fixture.Customer, webdelivery.SessionToken(""), nil, "SessionToken"},
+		{"token that injects a cookie", good, fixture.Customer, webdelivery.SessionToken("a; b=c"), nil, "SessionToken"},
+		{"token with a newline", good, fixture.Customer, webdelivery.SessionToken("a\r\nb"), nil, "SessionToken"},
+		{"nil option", good, fixture.Customer, basic, one(nil), "options[0]: is nil"},
+		{"nil http client", good, fixture.Customer, basic, one(webdelivery.WithHTTPClient(nil)), "WithHTTPClient"},
+		{"negative timeout of the http client", good, fixture.Customer, basic, one(webdelivery.WithHTTPClient(&http.Client{Timeout: -1})), "WithHTTPClient"},
+		{"attempt timeout 0", good, fixture.Customer, basic, one(webdelivery.WithAttemptTimeout(0)), "WithAttemptTimeout"},
+		{"nil logger", good, fixture.Customer, basic, one(webdelivery.WithLogger(nil)), "WithLogger"},
+		{"empty user agent", good, fixture.Customer, basic, one(webdelivery.WithUserAgent(" ")), "WithUserAgent"},
+		{"user agent that injects a header", good, fixture.Customer, basic, one(webdelivery.WithUserAgent("a\r\nX: y")), "WithUserAgent"},
+		{"negative attempts", good, fixture.Customer, basic, one(webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: -1})), "WithRetry.MaxAttempts: -1 is below 0; use 0 for the default"},
+		{"MinWait above MaxWait", good, fixture.Customer, basic, one(webdelivery.WithRetry(webdelivery.RetryPolicy{MinWait: 2, MaxWait: 1})), "WithRetry"},
+		{"nil limiter", good, fixture.Customer, basic, one(webdelivery.WithPurgeLimiter(nil)), "WithPurgeLimiter"},
+		{"response limit 0", good, fixture.Customer, basic, one(webdelivery.WithMaxResponseBytes(0)), "WithMaxResponseBytes"},
+		{"tasks prefix without a slash", good, fixture.Customer, basic, one(webdelivery.WithDialect(webdelivery.Dialect{TasksPrefix: "ops"})), "TasksPrefix"},
+		{"tasks prefix with dots", good, fixture.Customer, basic, one(webdelivery.WithDialect(webdelivery.Dialect{TasksPrefix: "/.."})), "TasksPrefix"},
+		{"delete path without ids", good, fixture.Customer, basic, one(webdelivery.WithDialect(webdelivery.Dialect{EntryDeletePath: "/a"})), "EntryDeletePath"},
+		{"delete path in the wrong order", good, fixture.Customer, basic, one(webdelivery.WithDialect(webdelivery.Dialect{EntryDeletePath: "/{entry}/{list}"})), "EntryDeletePath"},
+		{"delete path that is no path", good, fixture.Customer, basic, one(webdelivery.WithDialect(webdelivery.Dialect{EntryDeletePath: "//evil.example.com/{list}/{entry}"})), "EntryDeletePath"},
+		{"invalid method", good, fixture.Customer, basic, one(webdelivery.WithDialect(webdelivery.Dialect{BatchDeletionMethod: "PO ST"})), "BatchDeletionMethod"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -86,11 +87,11 @@ func TestWhereRequestsGo(t *testing.T) {
 		t.Run(tt.want, func(t *testing.T) {
 			t.Parallel()
 			var got string
-			transport := roundTripper(func(r *http.Request) (*http.Response, error) {
+			transport := fixture.RoundTripper(func(r *http.Request) (*http.Response, error) {
 				got = r.URL.String()
 				return &http.Response{StatusCode: 404, Body: http.NoBody, Header: http.Header{}}, nil
 			})
-			client, err := webdelivery.NewClient(tt.baseURL, tt.customer, webdelivery.BasicAuth(username, password),
+			client, err := webdelivery.NewClient(tt.baseURL, tt.customer, webdelivery.BasicAuth(fixture.Username, fixture.Password),
 				webdelivery.WithHTTPClient(&http.Client{Transport: transport}))
 			require.NoError(t, err)
 			_, err = client.Tasks.Get(t.Context(), "7")
@@ -102,14 +103,14 @@ func TestWhereRequestsGo(t *testing.T) {
 
 func TestPlainHTTPWhenAskedFor(t *testing.T) {
 	t.Parallel()
-	_, err := webdelivery.NewClient("http://api.example.com", customer, webdelivery.BasicAuth(username, password), webdelivery.WithPlainHTTP())
+	_, err := webdelivery.NewClient("http://api.example.com", fixture.Customer, webdelivery.BasicAuth(fixture.Username, fixture.Password), webdelivery.WithPlainHTTP())
 	require.NoError(t, err)
 }
 
 func TestNewClientFromEnv(t *testing.T) {
 	set := map[string]string{
 		"WEBDELIVERY_BASE_URL": "https://api.example.com", "WEBDELIVERY_CUSTOMER": "acme",
-		"WEBDELIVERY_USERNAME": username, "WEBDELIVERY_PASSWORD": password, "WEBDELIVERY_AUTH": "",
+		"WEBDELIVERY_USERNAME": fixture.Username, "WEBDELIVERY_PASSWORD": fixture.Password, "WEBDELIVERY_AUTH": "",
 	}
 	for name, value := range set {
 		t.Setenv(name, value)
@@ -122,7 +123,7 @@ func TestNewClientFromEnv(t *testing.T) {
 	_, err = webdelivery.NewClientFromEnv()
 	require.NoError(t, err)
 	client, err := webdelivery.NewClientFromEnv(webdelivery.WithHTTPClient(&http.Client{
-		Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+		Transport: fixture.RoundTripper(func(r *http.Request) (*http.Response, error) {
 			paths = append(paths, r.URL.Path)
 			return &http.Response{StatusCode: 403, Body: http.NoBody, Header: http.Header{}}, nil
 		}),
@@ -152,7 +153,7 @@ func TestNewClientFromEnv(t *testing.T) {
 		_, err = webdelivery.NewClientFromEnv()
 		require.ErrorIs(t, err, webdelivery.ErrInvalid)
 		require.ErrorContains(t, err, name)
-		assert.NotContains(t, err.Error(), password)
+		assert.NotContains(t, err.Error(), fixture.Password)
 	}
 	// At this point all four are missing: one error names them all.
 	for _, name := range []string{"WEBDELIVERY_BASE_URL", "WEBDELIVERY_CUSTOMER", "WEBDELIVERY_USERNAME", "WEBDELIVERY_PASSWORD"} {
@@ -163,19 +164,19 @@ func TestNewClientFromEnv(t *testing.T) {
 // Do calls addresses that have no method in the SDK, in the same way as methods do.
 func TestDo(t *testing.T) {
 	t.Parallel()
-	inService(t, bySession, func(f *fixture) {
-		f.fail(testserver.Fault{Path: "/config/networklists/*", Method: http.MethodPut, Count: 1, Status: 503, Header: http.Header{"Retry-After": {"1"}}})
-		f.fail(testserver.Fault{Path: "/config/networklists/*", Status: 200, Body: `{"name":"feeds","n":9007199254740993}`})
+	fixture.InService(t, fixture.BySession, func(f *fixture.Fixture) {
+		f.AddFault(testserver.Fault{Path: "/config/networklists/*", Method: http.MethodPut, Count: 1, Status: 503, Header: http.Header{"Retry-After": {"1"}}})
+		f.AddFault(testserver.Fault{Path: "/config/networklists/*", Status: 200, Body: `{"name":"feeds","n":9007199254740993}`})
 		var out struct {
 			Name string
 			N    int64
 		}
 		in := map[string]string{"name": "a<b>&c"}
-		require.NoError(f, f.client.Do(f.Context(), http.MethodPut, "/config/networklists/a%2Fb?force=true&x=%20", in, &out))
+		require.NoError(f, f.Client.Do(f.Context(), http.MethodPut, "/config/networklists/a%2Fb?force=true&x=%20", in, &out))
 		assert.Equal(f, "feeds", out.Name)
 		assert.Equal(f, int64(9007199254740993), out.N)
 
-		seen := f.srv.Requests()
+		seen := f.Srv.Requests()
 		last := seen[len(seen)-1]
 		assert.Equal(f, "/acme/v1/config/networklists/a%2Fb", last.Path)
 		assert.Equal(f, "force=true&x=%20", last.RawQuery)
@@ -187,17 +188,17 @@ func TestDo(t *testing.T) {
 // Do returns an error for a rejection under HTTP 200 too; the code of a transaction is no rejection.
 func TestDoAndEnvelopes(t *testing.T) {
 	t.Parallel()
-	inService(t, setup{}, func(f *fixture) {
-		f.fail(testserver.Fault{Status: 200, Body: `{"code":403,"description":"not yours"}`})
-		err := f.client.Do(f.Context(), http.MethodDelete, "/config/things/1", nil, nil)
+	fixture.InService(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		f.AddFault(testserver.Fault{Status: 200, Body: `{"code":403,"description":"not yours"}`})
+		err := f.Client.Do(f.Context(), http.MethodDelete, "/config/things/1", nil, nil)
 		require.ErrorIs(f, err, webdelivery.ErrForbidden)
 		require.ErrorContains(f, err, "not yours")
 		assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
-		require.ErrorIs(f, f.client.Do(f.Context(), http.MethodGet, "/transactions/7", nil, nil), webdelivery.ErrForbidden, "the response is no transaction")
+		require.ErrorIs(f, f.Client.Do(f.Context(), http.MethodGet, "/transactions/7", nil, nil), webdelivery.ErrForbidden, "the response is no transaction")
 	})
-	inService(t, setup{}, func(f *fixture) {
-		f.fail(testserver.Fault{Status: 200, Body: `{"code":403,"description":"not yours","transaction_id":7}`})
-		require.NoError(f, f.client.Do(f.Context(), http.MethodGet, "/transactions/7", nil, nil))
+	fixture.InService(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		f.AddFault(testserver.Fault{Status: 200, Body: `{"code":403,"description":"not yours","transaction_id":7}`})
+		require.NoError(f, f.Client.Do(f.Context(), http.MethodGet, "/transactions/7", nil, nil))
 	})
 }
 
@@ -210,9 +211,9 @@ func TestALoginPageIsNoResponse(t *testing.T) {
 		for body, header := range map[string]http.Header{"<html>log in</html>": html, "log in": html, "": html, " \n": html, "\n<!DOCTYPE html>": json} {
 			t.Run(method+" "+body, func(t *testing.T) {
 				t.Parallel()
-				inFakeTime(t, setup{}, func(f *fixture) {
-					f.fail(testserver.Fault{Path: "/config/things", Status: 200, Header: header, Body: body})
-					err := f.client.Do(f.Context(), method, "/config/things", nil, nil)
+				fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+					f.AddFault(testserver.Fault{Path: "/config/things", Status: 200, Header: header, Body: body})
+					err := f.Client.Do(f.Context(), method, "/config/things", nil, nil)
 					switch {
 					case method == http.MethodHead || strings.TrimSpace(body) == "":
 						assert.NoError(f, err)
@@ -231,13 +232,13 @@ func TestALoginPageIsNoResponse(t *testing.T) {
 // If a response cannot be read into the argument, Do returns an error before it sends anything.
 func TestDoRefusesWhatIsNoPointer(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
 		var none *webdelivery.Task
 		for _, out := range []any{webdelivery.Task{}, none, 7} {
-			err := f.client.Do(f.Context(), http.MethodPost, "/config/things", nil, out)
+			err := f.Client.Do(f.Context(), http.MethodPost, "/config/things", nil, out)
 			require.ErrorIs(f, err, webdelivery.ErrInvalid)
 		}
-		assert.Empty(f, f.srv.Requests())
+		assert.Empty(f, f.Srv.Requests())
 	})
 }
 
@@ -269,12 +270,12 @@ func TestDoRefuses(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			inService(t, setup{}, func(f *fixture) {
-				err := f.client.Do(f.Context(), tt.method, tt.path, tt.in, nil)
+			fixture.InService(t, fixture.Setup{}, func(f *fixture.Fixture) {
+				err := f.Client.Do(f.Context(), tt.method, tt.path, tt.in, nil)
 				require.ErrorIs(f, err, webdelivery.ErrInvalid)
 				assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
-				assert.Empty(f, f.srv.Requests())
-				assert.Zero(f, f.srv.ForeignDials())
+				assert.Empty(f, f.Srv.Requests())
+				assert.Zero(f, f.Srv.ForeignDials())
 			})
 		})
 	}
@@ -283,24 +284,24 @@ func TestDoRefuses(t *testing.T) {
 // The user's http.Client is unchanged: no field is set or replaced, and its jar is never used.
 func TestTheHTTPClientOfTheUserIsLeftAlone(t *testing.T) {
 	t.Parallel()
-	inService(t, bySession, func(f *fixture) {
+	fixture.InService(t, fixture.BySession, func(f *fixture.Fixture) {
 		jar := forbiddenJar{f}
 		follow := func(*http.Request, []*http.Request) error { return nil }
-		f.http.Jar, f.http.CheckRedirect = jar, follow
-		transport := f.http.Transport
-		client := f.newClient(f.srv.URL(), bySession)
-		require.NoError(f, getTask.call(f.Context(), client))
-		f.fail(testserver.Fault{Status: 302, Header: http.Header{"Location": {"/elsewhere"}, "Set-Cookie": {"a=b"}}})
-		require.ErrorIs(f, getTask.call(f.Context(), client), webdelivery.ErrBadResponse)
-		assert.Same(f, transport, f.http.Transport)
-		assert.Equal(f, jar, f.http.Jar)
-		assert.NotNil(f, f.http.CheckRedirect)
-		assert.Zero(f, f.http.Timeout)
+		f.HTTP.Jar, f.HTTP.CheckRedirect = jar, follow
+		transport := f.HTTP.Transport
+		client := f.NewClient(f.Srv.URL(), fixture.BySession)
+		require.NoError(f, fixture.GetTask.Call(f.Context(), client))
+		f.AddFault(testserver.Fault{Status: 302, Header: http.Header{"Location": {"/elsewhere"}, "Set-Cookie": {"a=b"}}})
+		require.ErrorIs(f, fixture.GetTask.Call(f.Context(), client), webdelivery.ErrBadResponse)
+		assert.Same(f, transport, f.HTTP.Transport)
+		assert.Equal(f, jar, f.HTTP.Jar)
+		assert.NotNil(f, f.HTTP.CheckRedirect)
+		assert.Zero(f, f.HTTP.Timeout)
 	})
 }
 
 // forbiddenJar fails the test when it is used.
-type forbiddenJar struct{ f *fixture }
+type forbiddenJar struct{ f *fixture.Fixture }
 
 func (j forbiddenJar) SetCookies(*url.URL, []*http.Cookie) {
 	j.f.Error("the client stores a cookie in the jar")
@@ -314,28 +315,28 @@ func (j forbiddenJar) Cookies(*url.URL) []*http.Cookie {
 // Many goroutines use one client, with every kind of fault.
 func TestOneClientForManyGoroutines(t *testing.T) {
 	t.Parallel()
-	s := bySession
-	s.options = []webdelivery.Option{
+	s := fixture.BySession
+	s.Options = []webdelivery.Option{
 		webdelivery.WithLogger(slog.New(slog.DiscardHandler)),
 		webdelivery.WithPurgeLimiter(limiter{wait: func(context.Context) error { return nil }}),
 	}
-	s.server.PurgeRate = -1
-	inService(t, s, func(f *fixture) {
+	s.Server.PurgeRate = -1
+	fixture.InService(t, s, func(f *fixture.Fixture) {
 		var wg sync.WaitGroup
 		for i := range 100 {
 			if i%10 == 5 {
 				// Not for logins: two faults for one login end it.
-				f.fail(testserver.Fault{Path: "/tasks/*", Skip: i, Count: 1, Status: 503})
-				f.fail(testserver.Fault{Path: "/cache/purge", Skip: i, Count: 1, Cut: testserver.CutAfterRead})
+				f.AddFault(testserver.Fault{Path: "/tasks/*", Skip: i, Count: 1, Status: 503})
+				f.AddFault(testserver.Fault{Path: "/cache/purge", Skip: i, Count: 1, Cut: testserver.CutAfterRead})
 			}
 			wg.Go(func() {
-				for _, op := range []operation{getTask, submit, createSession} {
-					assert.NoError(f, op.call(f.Context(), f.client))
+				for _, op := range []fixture.Operation{fixture.GetTask, fixture.Submit, fixture.CreateSession} {
+					assert.NoError(f, op.Call(f.Context(), f.Client))
 				}
 			})
 		}
 		time.Sleep(time.Millisecond)
-		f.srv.ExpireSessions()
+		f.Srv.ExpireSessions()
 		wg.Wait()
 	})
 }

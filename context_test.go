@@ -11,19 +11,20 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
 // A call says what its last request was like, whether it succeeds or fails, and nothing of a login.
 func TestContextWithResponse(t *testing.T) {
 	t.Parallel()
-	inService(t, bySession, func(f *fixture) {
+	fixture.InService(t, fixture.BySession, func(f *fixture.Fixture) {
 		id := http.Header{"X-Request-Id": {"abc-1"}, "Set-Cookie": {"authtoken=s3cret"}}
-		f.fail(testserver.Fault{Path: "/tasks/*", Status: 503, Header: http.Header{"X-Request-Id": {"first"}}, Count: 1})
-		f.fail(testserver.Fault{Path: "/tasks/" + taskID, Status: 200, Header: id, Body: `{"id":"` + taskID + `"}`})
+		f.AddFault(testserver.Fault{Path: "/tasks/*", Status: 503, Header: http.Header{"X-Request-Id": {"first"}}, Count: 1})
+		f.AddFault(testserver.Fault{Path: "/tasks/" + fixture.TaskID, Status: 200, Header: id, Body: `{"id":"` + fixture.TaskID + `"}`})
 		var r webdelivery.Response
 		ctx := webdelivery.ContextWithResponse(f.Context(), &r)
-		_, err := f.client.Tasks.Get(ctx, taskID)
+		_, err := f.Client.Tasks.Get(ctx, fixture.TaskID)
 		require.NoError(f, err)
 		assert.Equal(f, "Tasks.Get", r.Operation)
 		assert.Equal(f, 200, r.StatusCode)
@@ -33,14 +34,14 @@ func TestContextWithResponse(t *testing.T) {
 		assert.Equal(f, "abc-1", r.Header.Get("X-Request-Id"))
 		assert.NotContains(f, r.Header, "Set-Cookie")
 
-		err = f.client.Do(ctx, http.MethodGet, "/no/such/thing", nil, nil)
+		err = f.Client.Do(ctx, http.MethodGet, "/no/such/thing", nil, nil)
 		require.ErrorIs(f, err, webdelivery.ErrNotFound)
 		assert.Equal(f, "Do GET", r.Operation)
 		assert.Equal(f, 404, r.StatusCode)
 		assert.Empty(f, r.RequestID)
 
 		before := r
-		_, err = f.client.Tasks.Get(ctx, "")
+		_, err = f.Client.Tasks.Get(ctx, "")
 		require.ErrorIs(f, err, webdelivery.ErrInvalid)
 		assert.Equal(f, before, r, "nothing was sent")
 	})
@@ -50,16 +51,16 @@ func TestContextWithResponse(t *testing.T) {
 // that sends several requests at once, when it returns.
 func TestContextWithResponseOfManyRequests(t *testing.T) {
 	t.Parallel()
-	inService(t, setup{}, func(f *fixture) {
+	fixture.InService(t, fixture.Setup{}, func(f *fixture.Fixture) {
 		var entries []string
 		for i := range 30 {
 			entries = append(entries, fmt.Sprintf("192.0.2.%d", i))
 		}
-		list := f.srv.AddNetworkList(testserver.NetworkListSpec{Name: "many", Entries: entries})
+		list := f.Srv.AddNetworkList(testserver.NetworkListSpec{Name: "many", Entries: entries})
 		var r webdelivery.Response
 		ctx := webdelivery.ContextWithResponse(f.Context(), &r)
 		n := 0
-		for _, err := range f.client.NetworkLists.AllEntries(ctx, list, webdelivery.EntryOptions{Count: 3, ReadAhead: 4}) {
+		for _, err := range f.Client.NetworkLists.AllEntries(ctx, list, webdelivery.EntryOptions{Count: 3, ReadAhead: 4}) {
 			require.NoError(f, err)
 			assert.Equal(f, "NetworkLists.Entries", r.Operation)
 			if n++; n%3 == 0 {
@@ -67,7 +68,7 @@ func TestContextWithResponseOfManyRequests(t *testing.T) {
 			}
 		}
 		assert.Equal(f, 30, n)
-		_, err := f.client.NetworkLists.RemoveEntries(ctx, list, []string{"192.0.2.1", "192.0.2.2", "192.0.2.3"})
+		_, err := f.Client.NetworkLists.RemoveEntries(ctx, list, []string{"192.0.2.1", "192.0.2.2", "192.0.2.3"})
 		require.NoError(f, err)
 		assert.Equal(f, "NetworkLists.DeleteEntry", r.Operation)
 	})
@@ -76,13 +77,13 @@ func TestContextWithResponseOfManyRequests(t *testing.T) {
 // The headers of a context are sent with each attempt of a call, but not with its login.
 func TestContextWithHeader(t *testing.T) {
 	t.Parallel()
-	inService(t, bySession, func(f *fixture) {
-		f.fail(testserver.Fault{Path: "/tasks/*", Status: 503, Count: 1})
+	fixture.InService(t, fixture.BySession, func(f *fixture.Fixture) {
+		f.AddFault(testserver.Fault{Path: "/tasks/*", Status: 503, Count: 1})
 		ctx := webdelivery.ContextWithHeader(f.Context(), http.Header{"traceparent": {"00-abc"}, "X-Ticket": {"old"}})
 		ctx = webdelivery.ContextWithHeader(ctx, http.Header{"x-ticket": {"T-1", "T-2"}})
 		var sent []http.Header
-		f.http.Transport = observed(f.http.Transport, func(r *http.Request) { sent = append(sent, r.Header.Clone()) })
-		require.NoError(f, getTask.call(ctx, f.newClient(f.srv.URL(), bySession)))
+		f.HTTP.Transport = observed(f.HTTP.Transport, func(r *http.Request) { sent = append(sent, r.Header.Clone()) })
+		require.NoError(f, fixture.GetTask.Call(ctx, f.NewClient(f.Srv.URL(), fixture.BySession)))
 		require.Len(f, sent, 3)
 		assert.NotContains(f, sent[0], "Traceparent", "the login")
 		for _, h := range sent[1:] {
@@ -93,7 +94,7 @@ func TestContextWithHeader(t *testing.T) {
 }
 
 func observed(next http.RoundTripper, see func(*http.Request)) http.RoundTripper {
-	return roundTripper(func(r *http.Request) (*http.Response, error) {
+	return fixture.RoundTripper(func(r *http.Request) (*http.Response, error) {
 		see(r)
 		return next.RoundTrip(r)
 	})
@@ -102,42 +103,42 @@ func observed(next http.RoundTripper, see func(*http.Request)) http.RoundTripper
 // A header that changes who asks, or how a request or response is read, is refused with its name and without its value.
 func TestHeadersThatAreNotTheCallers(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
 		for _, name := range []string{
 			"Authorization", "proxy-authorization", "Proxy-Connection", "cookie", "Host", "user-agent", "Content-Type", "content-length", "Accept",
 			"Accept-Encoding", "Range", "If-Match", "if-none-match", "Expect", "TE", "Trailer", "Transfer-Encoding", "Connection", "Keep-Alive", "Upgrade",
 			"", "two words", "X-\u00e9",
 		} {
 			ctx := webdelivery.ContextWithHeader(f.Context(), http.Header{name: {"s3cret-value"}})
-			err := getTask.call(ctx, f.client)
+			err := fixture.GetTask.Call(ctx, f.Client)
 			var invalid *webdelivery.ValidationError
 			require.ErrorAs(f, err, &invalid, name)
 			assert.Contains(f, strings.ToLower(invalid.Field), strings.ToLower(name))
 			assert.NotContains(f, err.Error(), "s3cret-value")
 		}
 		ctx := webdelivery.ContextWithHeader(f.Context(), http.Header{"X-Ticket": {"a\r\nCookie: b"}})
-		require.ErrorIs(f, getTask.call(ctx, f.client), webdelivery.ErrInvalid)
-		assert.Empty(f, f.srv.Requests())
+		require.ErrorIs(f, fixture.GetTask.Call(ctx, f.Client), webdelivery.ErrInvalid)
+		assert.Empty(f, f.Srv.Requests())
 	})
 }
 
 // A RoundTripper knows which method sends a request, and which attempt it is.
 func TestOperationFromContext(t *testing.T) {
 	t.Parallel()
-	inService(t, bySession, func(f *fixture) {
+	fixture.InService(t, fixture.BySession, func(f *fixture.Fixture) {
 		type sent struct {
 			operation string
 			attempt   int
 		}
 		var all []sent
-		f.http.Transport = observed(f.http.Transport, func(r *http.Request) {
+		f.HTTP.Transport = observed(f.HTTP.Transport, func(r *http.Request) {
 			operation, attempt := webdelivery.OperationFromContext(r.Context())
 			all = append(all, sent{operation, attempt})
 		})
-		f.fail(testserver.Fault{Path: "/tasks/*", Status: 503, Count: 1})
-		client := f.newClient(f.srv.URL(), bySession)
-		require.NoError(f, getTask.call(f.Context(), client))
-		require.NoError(f, client.Do(f.Context(), http.MethodGet, "/tasks/"+taskID, nil, nil))
+		f.AddFault(testserver.Fault{Path: "/tasks/*", Status: 503, Count: 1})
+		client := f.NewClient(f.Srv.URL(), fixture.BySession)
+		require.NoError(f, fixture.GetTask.Call(f.Context(), client))
+		require.NoError(f, client.Do(f.Context(), http.MethodGet, "/tasks/"+fixture.TaskID, nil, nil))
 		assert.Equal(f, []sent{{"Sessions.Create", 1}, {"Tasks.Get", 1}, {"Tasks.Get", 2}, {"Do GET", 1}}, all)
 		operation, attempt := webdelivery.OperationFromContext(context.Background())
 		assert.Empty(f, operation)
@@ -154,25 +155,25 @@ func TestRequestIDs(t *testing.T) {
 	}{
 		"X-Request-Id":     {http.Header{"X-Request-Id": {"abc-1"}, "X-Correlation-Id": {"def"}}, "abc-1"},
 		"X-Correlation-Id": {http.Header{"X-Correlation-Id": {"def"}}, "def"},
-		"the password":     {http.Header{"X-Request-Id": {"id-" + password}}, "id-[redacted]"},
+		"the password":     {http.Header{"X-Request-Id": {"id-" + fixture.Password}}, "id-[redacted]"},
 		"none":             {http.Header{}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inFakeTime(t, setup{}, func(f *fixture) {
-				f.fail(testserver.Fault{Status: 404, Header: tc.header})
+			fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+				f.AddFault(testserver.Fault{Status: 404, Header: tc.header})
 				var e *webdelivery.Error
-				require.ErrorAs(f, getTask.call(f.Context(), f.client), &e)
+				require.ErrorAs(f, fixture.GetTask.Call(f.Context(), f.Client), &e)
 				assert.Equal(f, tc.want, e.RequestID)
 				assert.Equal(f, tc.want != "", strings.HasSuffix(e.Error(), " [request "+tc.want+"]"), e.Error())
 			})
 		})
 	}
 	long := strings.Repeat("x", 1000)
-	inFakeTime(t, setup{}, func(f *fixture) {
-		f.fail(testserver.Fault{Status: 404, Header: http.Header{"X-Request-Id": {long}}})
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		f.AddFault(testserver.Fault{Status: 404, Header: http.Header{"X-Request-Id": {long}}})
 		var e *webdelivery.Error
-		require.ErrorAs(f, getTask.call(f.Context(), f.client), &e)
+		require.ErrorAs(f, fixture.GetTask.Call(f.Context(), f.Client), &e)
 		assert.LessOrEqual(f, len(e.RequestID), 128+len("[truncated]"))
 	})
 }

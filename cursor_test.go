@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 )
 
 // Text that is no cursor returns an error, and the zero cursor is stored as null.
@@ -120,16 +121,16 @@ func TestACursorOfAnotherCustomer(t *testing.T) {
 		_, err := e.read(export, math.MaxInt)
 		require.NoError(e, err)
 		for differs, at := range map[string][2]string{
-			"customer": {"https://api.example.com", "umbrella"}, "path of the base URL": {"https://api.example.com/eu", customer},
+			"customer": {"https://api.example.com", "umbrella"}, "path of the base URL": {"https://api.example.com/eu", fixture.Customer},
 			"customer and path of the base URL": {"https://api.example.com/eu", "umbrella"},
 		} {
-			other, err := webdelivery.NewClient(at[0], at[1], webdelivery.BasicAuth(username, password), webdelivery.WithHTTPClient(&http.Client{Transport: e.service}))
+			other, err := webdelivery.NewClient(at[0], at[1], webdelivery.BasicAuth(fixture.Username, fixture.Password), webdelivery.WithHTTPClient(&http.Client{Transport: e.service}))
 			require.NoError(e, err)
 			_, err = e.read(other.Stats.NewExport(e.query, export.Cursor(), webdelivery.ExportOptions{}), 1)
 			require.ErrorIs(e, err, webdelivery.ErrInvalid)
 			assert.Contains(e, err.Error(), "another export: "+differs+" differs")
 		}
-		same, err := webdelivery.NewClient("https://api.example.org:8443/", customer, webdelivery.BasicAuth(username, password), webdelivery.WithHTTPClient(&http.Client{Transport: e.service}))
+		same, err := webdelivery.NewClient("https://api.example.org:8443/", fixture.Customer, webdelivery.BasicAuth(fixture.Username, fixture.Password), webdelivery.WithHTTPClient(&http.Client{Transport: e.service}))
 		require.NoError(e, err)
 		_, err = e.read(same.Stats.NewExport(e.query, export.Cursor(), webdelivery.ExportOptions{}), 1)
 		require.NoError(e, err)

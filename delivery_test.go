@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
@@ -19,9 +20,9 @@ import (
 // takes.
 func TestLooksOfAQueueAreBounded(t *testing.T) {
 	t.Parallel()
-	inQueue(t, setup{}, webdelivery.QueueOptions{Wait: true, MaxURIs: 1}, func(f *fixture, q *webdelivery.PurgeQueue) {
+	inQueue(t, fixture.Setup{}, webdelivery.QueueOptions{Wait: true, MaxURIs: 1}, func(f *fixture.Fixture, q *webdelivery.PurgeQueue) {
 		var polling, most atomic.Int32
-		f.fail(testserver.Fault{Path: "/transactions/*", Handler: func(w http.ResponseWriter, r *http.Request) {
+		f.AddFault(testserver.Fault{Path: "/transactions/*", Handler: func(w http.ResponseWriter, r *http.Request) {
 			most.Store(max(most.Load(), polling.Add(1)))
 			defer polling.Add(-1)
 			time.Sleep(10 * time.Second)

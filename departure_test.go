@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
@@ -24,22 +25,22 @@ type ending struct {
 	name        string
 	fault       testserver.Fault
 	options     []webdelivery.Option
-	setup       func(f *fixture)
+	setup       func(f *fixture.Fixture)
 	cancelAfter time.Duration // when the caller cancels; 0: never
 	arrived     time.Duration // the latest moment at which it may have arrived
 	unsent      bool          // nothing was sent
 }
 
 func endings() []ending {
-	stuck := func(f *fixture) {
-		f.http.Transport.(*http.Transport).DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+	stuck := func(f *fixture.Fixture) {
+		f.HTTP.Transport.(*http.Transport).DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}
 	}
 	// silent is a transport that reports no connections, and waits for the context.
-	silent := func(f *fixture) {
-		f.http.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
+	silent := func(f *fixture.Fixture) {
+		f.HTTP.Transport = fixture.RoundTripper(func(r *http.Request) (*http.Response, error) {
 			_, _ = io.Copy(io.Discard, r.Body)
 			<-r.Context().Done()
 			return nil, r.Context().Err()
@@ -55,15 +56,15 @@ func endings() []ending {
 		{name: "the caller cancels after 1 s", fault: testserver.Fault{Delay: time.Hour}, cancelAfter: time.Second, arrived: 5 * time.Second},
 		{name: "the caller cancels after 10 s", fault: testserver.Fault{Delay: time.Hour}, cancelAfter: 10 * time.Second, arrived: 5 * time.Second},
 		{name: "the connection is cut after 2 s", fault: testserver.Fault{Delay: 2 * time.Second, Cut: testserver.CutAfterRead}, arrived: 5 * time.Second},
-		{name: "no connection", setup: func(f *fixture) {
-			f.http.Transport.(*http.Transport).DialContext = func(context.Context, string, string) (net.Conn, error) {
+		{name: "no connection", setup: func(f *fixture.Fixture) {
+			f.HTTP.Transport.(*http.Transport).DialContext = func(context.Context, string, string) (net.Conn, error) {
 				return nil, &net.OpError{Op: "dial", Err: errors.New("connection refused")}
 			}
 		}, unsent: true},
 		{name: "the caller cancels while a connection is opened", setup: stuck, cancelAfter: 3 * time.Second, unsent: true},
 		{name: "a transport that reports nothing, and the caller cancels after 1 s", setup: silent, cancelAfter: time.Second, arrived: 6 * time.Second},
-		{name: "a transport that reports nothing, and fails", setup: func(f *fixture) {
-			f.http.Transport = roundTripper(func(*http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF })
+		{name: "a transport that reports nothing, and fails", setup: func(f *fixture.Fixture) {
+			f.HTTP.Transport = fixture.RoundTripper(func(*http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF })
 		}, arrived: 5 * time.Second},
 	}
 }
@@ -76,27 +77,27 @@ func TestWhenASlotIsFree(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			options := append([]webdelivery.Option{webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1})}, tt.options...)
-			inFakeTime(t, setup{options: options}, func(f *fixture) {
+			fixture.InFakeTime(t, fixture.Setup{Options: options}, func(f *fixture.Fixture) {
 				fault := tt.fault
 				fault.Path, fault.Count = "/cache/purge", 2
-				f.fail(fault)
-				working := f.srv.Transport()
+				f.AddFault(fault)
+				working := f.Srv.Transport()
 				defer working.CloseIdleConnections()
-				next := f.newClient(f.srv.URL(), setup{options: []webdelivery.Option{webdelivery.WithHTTPClient(&http.Client{Transport: working})}}) // shares the budget
+				next := f.NewClient(f.Srv.URL(), fixture.Setup{Options: []webdelivery.Option{webdelivery.WithHTTPClient(&http.Client{Transport: working})}}) // shares the budget
 				if tt.setup != nil {
 					tt.setup(f)
 				}
 				began := time.Now()
 				var wg sync.WaitGroup
 				for range 2 {
-					client := f.newClient(f.srv.URL(), setup{options: options}) // one each: neither waits for the other's response
+					client := f.NewClient(f.Srv.URL(), fixture.Setup{Options: options}) // one each: neither waits for the other's response
 					wg.Go(func() {
 						ctx, cancel := context.WithCancel(f.Context())
 						defer cancel()
 						if tt.cancelAfter > 0 {
 							time.AfterFunc(tt.cancelAfter, cancel)
 						}
-						_ = submit.call(ctx, client)
+						_ = fixture.Submit.Call(ctx, client)
 					})
 				}
 				time.Sleep(time.Nanosecond) // both have their permits
@@ -104,7 +105,7 @@ func TestWhenASlotIsFree(t *testing.T) {
 					wg.Wait()
 				}
 				free := time.Now()
-				require.NoError(f, submit.call(f.Context(), next))
+				require.NoError(f, fixture.Submit.Call(f.Context(), next))
 				if tt.unsent {
 					assert.Zero(f, time.Since(free))
 				} else {
@@ -164,13 +165,13 @@ func TestPermitsEnd(t *testing.T) {
 			t.Parallel()
 			l := &lender{}
 			options := append([]webdelivery.Option{webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1}), webdelivery.WithPurgeLimiter(l)}, tt.options...)
-			inFakeTime(t, setup{options: options}, func(f *fixture) {
+			fixture.InFakeTime(t, fixture.Setup{Options: options}, func(f *fixture.Fixture) {
 				fault := tt.fault
 				fault.Path = "/cache/purge"
-				f.fail(fault)
+				f.AddFault(fault)
 				if tt.setup != nil {
 					tt.setup(f)
-					f.client = f.newClient(f.srv.URL(), setup{options: options})
+					f.Client = f.NewClient(f.Srv.URL(), fixture.Setup{Options: options})
 				}
 				ctx, cancel := context.WithCancel(f.Context())
 				defer cancel()
@@ -178,7 +179,7 @@ func TestPermitsEnd(t *testing.T) {
 					time.AfterFunc(tt.cancelAfter, cancel)
 				}
 				began := time.Now()
-				_ = submit.call(ctx, f.client)
+				_ = fixture.Submit.Call(ctx, f.Client)
 				took := time.Since(began)
 				time.Sleep(time.Hour)
 				want := lending{min(took, tt.arrived), tt.arrived}
@@ -202,9 +203,9 @@ func TestPermitsExpire(t *testing.T) {
 	tests := []struct {
 		name    string
 		arrived time.Duration // of the first permit
-		delay   func(f *fixture, transport *http.Transport, once func() bool) http.RoundTripper
+		delay   func(f *fixture.Fixture, transport *http.Transport, once func() bool) http.RoundTripper
 	}{
-		{"the connection takes long", -1, func(_ *fixture, transport *http.Transport, once func() bool) http.RoundTripper {
+		{"the connection takes long", -1, func(_ *fixture.Fixture, transport *http.Transport, once func() bool) http.RoundTripper {
 			dial := transport.DialContext
 			transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 				if once() {
@@ -214,8 +215,8 @@ func TestPermitsExpire(t *testing.T) {
 			}
 			return transport
 		}},
-		{"the open connection is handed out late", -1, func(_ *fixture, transport *http.Transport, once func() bool) http.RoundTripper {
-			return roundTripper(func(r *http.Request) (*http.Response, error) {
+		{"the open connection is handed out late", -1, func(_ *fixture.Fixture, transport *http.Transport, once func() bool) http.RoundTripper {
+			return fixture.RoundTripper(func(r *http.Request) (*http.Response, error) {
 				if once() {
 					time.Sleep(delay)
 				}
@@ -227,13 +228,13 @@ func TestPermitsExpire(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			l := &lender{expires: func() time.Time { return time.Now().Add(lifetime) }}
-			inFakeTime(t, setup{}, func(f *fixture) {
+			fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
 				first := true
 				once := func() bool { was := first; first = false; return was }
-				f.http.Transport = tt.delay(f, f.http.Transport.(*http.Transport), once)
-				client := f.newClient(f.srv.URL(), setup{options: []webdelivery.Option{webdelivery.WithPurgeLimiter(l)}})
-				require.NoError(f, submit.call(f.Context(), client))
-				assert.Len(f, f.arrivals(), 1)
+				f.HTTP.Transport = tt.delay(f, f.HTTP.Transport.(*http.Transport), once)
+				client := f.NewClient(f.Srv.URL(), fixture.Setup{Options: []webdelivery.Option{webdelivery.WithPurgeLimiter(l)}})
+				require.NoError(f, fixture.Submit.Call(f.Context(), client))
+				assert.Len(f, arrivals(f), 1)
 				require.Len(f, l.ends, 2)
 				assert.Equal(f, lending{delay, tt.arrived}, l.ends[0])
 				assert.Equal(f, lending{0, 0}, l.ends[1])
@@ -247,14 +248,14 @@ func TestPermitsThatComeTooLate(t *testing.T) {
 	t.Parallel()
 	lent := 0
 	l := &lender{expires: func() time.Time { lent++; return time.Now().Add(time.Duration(lent-2) * time.Second) }}
-	inFakeTime(t, setup{options: []webdelivery.Option{webdelivery.WithPurgeLimiter(l)}}, func(f *fixture) {
-		require.NoError(f, submit.call(f.Context(), f.client))
+	fixture.InFakeTime(t, fixture.Setup{Options: []webdelivery.Option{webdelivery.WithPurgeLimiter(l)}}, func(f *fixture.Fixture) {
+		require.NoError(f, fixture.Submit.Call(f.Context(), f.Client))
 		assert.Equal(f, []time.Duration{-1, -1, 0}, []time.Duration{l.ends[0].arrived, l.ends[1].arrived, l.ends[2].arrived})
-		assert.Equal(f, 1, f.requests(submit))
+		assert.Equal(f, 1, f.Requests(fixture.Submit))
 
 		ctx, cancel := context.WithCancel(f.Context())
 		l.expires = func() time.Time { cancel(); return time.Time{} }
-		require.ErrorIs(f, submit.call(ctx, f.client), context.Canceled)
+		require.ErrorIs(f, fixture.Submit.Call(ctx, f.Client), context.Canceled)
 		require.Len(f, l.ends, 4)
 		assert.Equal(f, lending{0, -1}, l.ends[3])
 	})
@@ -263,12 +264,12 @@ func TestPermitsThatComeTooLate(t *testing.T) {
 // A deadline before ThrottleTimeout ends the purge, and the error says so.
 func TestADeadlineBeforeThrottleTimeout(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		f.fail(testserver.Fault{Path: "/cache/purge", Status: 429})
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		f.AddFault(testserver.Fault{Path: "/cache/purge", Status: 429})
 		ctx, cancel := context.WithTimeout(f.Context(), time.Minute)
 		defer cancel()
 		began := time.Now()
-		require.ErrorIs(f, submit.call(ctx, f.client), context.DeadlineExceeded)
+		require.ErrorIs(f, fixture.Submit.Call(ctx, f.Client), context.DeadlineExceeded)
 		assert.LessOrEqual(f, time.Since(began), time.Minute)
 	})
 }
@@ -288,10 +289,10 @@ func TestThrottleTimeout(t *testing.T) {
 		{webdelivery.RetryPolicy{MaxAttempts: 2}, 5*time.Minute - 25*time.Second, 5 * time.Minute},
 	} {
 		for status, outcome := range map[int]webdelivery.Outcome{429: webdelivery.OutcomeNotApplied, 503: webdelivery.OutcomeUnknown} {
-			inFakeTime(t, setup{options: []webdelivery.Option{webdelivery.WithRetry(tt.policy)}}, func(f *fixture) {
-				f.fail(testserver.Fault{Path: "/cache/purge", Status: status})
+			fixture.InFakeTime(t, fixture.Setup{Options: []webdelivery.Option{webdelivery.WithRetry(tt.policy)}}, func(f *fixture.Fixture) {
+				f.AddFault(testserver.Fault{Path: "/cache/purge", Status: status})
 				began := time.Now()
-				err := submit.call(f.Context(), f.client)
+				err := fixture.Submit.Call(f.Context(), f.Client)
 				assert.GreaterOrEqual(f, time.Since(began), tt.least)
 				assert.LessOrEqual(f, time.Since(began), tt.most)
 				require.ErrorIs(f, err, webdelivery.ErrRateLimited)
@@ -308,32 +309,32 @@ func TestThrottleTimeout(t *testing.T) {
 // While the service accepts no purge, those that wait in line give up after ThrottleTimeout, too.
 func TestThrottleTimeoutInLine(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		f.fail(testserver.Fault{Path: "/cache/purge", Status: 429})
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		f.AddFault(testserver.Fault{Path: "/cache/purge", Status: 429})
 		began := time.Now()
 		var wg sync.WaitGroup
 		for range 200 {
 			wg.Go(func() {
-				err := submit.call(f.Context(), f.client)
+				err := fixture.Submit.Call(f.Context(), f.Client)
 				assert.ErrorIs(f, err, webdelivery.ErrRateLimited)
 				assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 			})
 		}
 		wg.Wait()
 		assert.LessOrEqual(f, time.Since(began), 6*time.Minute)
-		assert.Less(f, f.requests(submit), 100, "some have sent nothing")
+		assert.Less(f, f.Requests(fixture.Submit), 100, "some have sent nothing")
 	})
 }
 
 // A Retry-After of a day ends its purge at once. The next one tries again as soon as it would have given up.
 func TestARetryAfterBeyondThrottleTimeout(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		f.fail(testserver.Fault{Path: "/cache/purge", Status: 503, Header: http.Header{"Retry-After": {"86400"}}, Count: 1})
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		f.AddFault(testserver.Fault{Path: "/cache/purge", Status: 503, Header: http.Header{"Retry-After": {"86400"}}, Count: 1})
 		began := time.Now()
-		require.ErrorIs(f, submit.call(f.Context(), f.client), webdelivery.ErrRateLimited)
+		require.ErrorIs(f, fixture.Submit.Call(f.Context(), f.Client), webdelivery.ErrRateLimited)
 		assert.Equal(f, began, time.Now())
-		require.NoError(f, submit.call(f.Context(), f.client))
+		require.NoError(f, fixture.Submit.Call(f.Context(), f.Client))
 		assert.Equal(f, 5*time.Minute, time.Since(began))
 	})
 }
@@ -341,13 +342,13 @@ func TestARetryAfterBeyondThrottleTimeout(t *testing.T) {
 // The outcome of a purge that was answered with 503 is unknown until the service accepts a retry.
 func TestA503IsUnknownUntilARetryIsAccepted(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		f.fail(testserver.Fault{Path: "/cache/purge", Status: 503, Count: 9})
-		require.NoError(f, submit.call(f.Context(), f.client))
-		assert.Len(f, f.arrivals(), 10)
-		f.fail(testserver.Fault{Path: "/cache/purge", Status: 503, Count: 1})
-		f.fail(testserver.Fault{Path: "/cache/purge", Status: 400, Count: 1})
-		err := submit.call(f.Context(), f.client)
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		f.AddFault(testserver.Fault{Path: "/cache/purge", Status: 503, Count: 9})
+		require.NoError(f, fixture.Submit.Call(f.Context(), f.Client))
+		assert.Len(f, arrivals(f), 10)
+		f.AddFault(testserver.Fault{Path: "/cache/purge", Status: 503, Count: 1})
+		f.AddFault(testserver.Fault{Path: "/cache/purge", Status: 400, Count: 1})
+		err := fixture.Submit.Call(f.Context(), f.Client)
 		require.ErrorIs(f, err, webdelivery.ErrBadRequest)
 		assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
 	})
@@ -356,9 +357,9 @@ func TestA503IsUnknownUntilARetryIsAccepted(t *testing.T) {
 // A purge that the service always answers with 503 does not delay those that it accepts.
 func TestAPurgeThatIsAlwaysRefused(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		next := f.http.Transport
-		f.http.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		next := f.HTTP.Transport
+		f.HTTP.Transport = fixture.RoundTripper(func(r *http.Request) (*http.Response, error) {
 			body, err := io.ReadAll(r.Body)
 			if err != nil {
 				return nil, err
@@ -370,10 +371,10 @@ func TestAPurgeThatIsAlwaysRefused(t *testing.T) {
 			r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 			return next.RoundTrip(r)
 		})
-		client := f.newClient(f.srv.URL(), setup{})
+		client := f.NewClient(f.Srv.URL(), fixture.Setup{})
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			_, err := client.Purge.Submit(f.Context(), purgeOf("https://www.example.com/poison"))
+			_, err := client.Purge.Submit(f.Context(), fixture.PurgeOf("https://www.example.com/poison"))
 			assert.ErrorIs(f, err, webdelivery.ErrRateLimited)
 			assert.ErrorContains(f, err, "ThrottleTimeout")
 		})
@@ -382,11 +383,11 @@ func TestAPurgeThatIsAlwaysRefused(t *testing.T) {
 			wg.Go(func() {
 				ctx, cancel := context.WithTimeout(f.Context(), 2*time.Minute)
 				defer cancel()
-				assert.NoError(f, submit.call(ctx, client))
+				assert.NoError(f, fixture.Submit.Call(ctx, client))
 			})
 		}
 		wg.Wait()
-		assert.Len(f, f.srv.Purged(), 25)
+		assert.Len(f, f.Srv.Purged(), 25)
 	})
 }
 
@@ -394,11 +395,11 @@ func TestAPurgeThatIsAlwaysRefused(t *testing.T) {
 // takes no permit. The client refuses both before sending.
 func TestPurgesByDo(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		require.ErrorIs(f, f.client.Do(f.Context(), http.MethodPost, "/cache/purge", nil, nil), webdelivery.ErrInvalid)
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		require.ErrorIs(f, f.Client.Do(f.Context(), http.MethodPost, "/cache/purge", nil, nil), webdelivery.ErrInvalid)
 		for _, method := range []string{"post", "Post", "get", "dELETE"} {
-			require.ErrorIs(f, f.client.Do(f.Context(), method, "/cache/purge", map[string]int{}, nil), webdelivery.ErrInvalid, method)
+			require.ErrorIs(f, f.Client.Do(f.Context(), method, "/cache/purge", map[string]int{}, nil), webdelivery.ErrInvalid, method)
 		}
-		assert.Empty(f, f.srv.Requests())
+		assert.Empty(f, f.Srv.Requests())
 	})
 }

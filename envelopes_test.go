@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 	"github.com/webdelivery/webdelivery-go/internal/operations"
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
@@ -45,18 +46,18 @@ func TestEnvelopesInAStream(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				stays := true
 				sent := 0
-				transport := roundTripper(func(*http.Request) (*http.Response, error) {
+				transport := fixture.RoundTripper(func(*http.Request) (*http.Response, error) {
 					if sent++; sent > 1 && !stays {
-						return response(http.StatusOK, []byte(good)), nil
+						return fixture.Response(http.StatusOK, []byte(good)), nil
 					}
-					return response(http.StatusOK, []byte(tt.body)), nil
+					return fixture.Response(http.StatusOK, []byte(tt.body)), nil
 				})
-				client, err := webdelivery.NewClient("https://api.example.com", customer, webdelivery.BasicAuth(username, password),
+				client, err := webdelivery.NewClient("https://api.example.com", fixture.Customer, webdelivery.BasicAuth(fixture.Username, fixture.Password),
 					webdelivery.WithHTTPClient(&http.Client{Transport: transport}))
 				require.NoError(t, err)
 				read := func() (int, error) {
 					sent = 0
-					rows, err := gather(client.Stats.Events.All(t.Context(), lastHour(2)))
+					rows, err := fixture.Gather(client.Stats.Events.All(t.Context(), lastHour(2)))
 					return len(rows), err
 				}
 
@@ -107,12 +108,12 @@ func TestNoOperationOverhearsARefusal(t *testing.T) {
 					most = 3 // polls, which are all the same
 				}
 				for nth := 0; nth < most && refused == nth; nth++ {
-					inReliableService(t, setup{}, func(f *fixture) {
-						prepared := f.prepare(operationOf{Operation: op})
+					inReliableService(t, fixture.Setup{}, func(f *fixture.Fixture) {
+						prepared := prepare(f, operationOf{Operation: op})
 						fault.Skip, fault.Count = nth, 1
-						f.fail(fault)
-						err := op.Run(f.Context(), f.client, prepared.use)
-						if f.srv.FaultHits() > 0 {
+						f.AddFault(fault)
+						err := op.Run(f.Context(), f.Client, prepared.use)
+						if f.Srv.FaultHits() > 0 {
 							refused++
 							assert.ErrorIs(f, err, webdelivery.ErrBadRequest, "status %d, %s, response %d", fault.Status, fault.Body, nth)
 						}
@@ -138,14 +139,14 @@ func refusalsByCode() (faults []testserver.Fault) {
 // of its own.
 func TestTheCodeOfATransactionIsItsOwn(t *testing.T) {
 	t.Parallel()
-	inReliableService(t, setup{}, func(f *fixture) {
-		f.srv.FailTransactions(1, "FAILED", "no such object", http.StatusBadRequest)
-		id := f.transaction()
-		_, err := f.client.Purge.Wait(f.Context(), id)
+	inReliableService(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		f.Srv.FailTransactions(1, "FAILED", "no such object", http.StatusBadRequest)
+		id := transaction(f)
+		_, err := f.Client.Purge.Wait(f.Context(), id)
 		var ended *webdelivery.TransactionError
 		require.ErrorAs(f, err, &ended)
 		assert.NotErrorIs(f, err, webdelivery.ErrBadRequest)
-		transaction, err := f.client.Purge.Status(f.Context(), id)
+		transaction, err := f.Client.Purge.Status(f.Context(), id)
 		require.NoError(f, err)
 		assert.Equal(f, http.StatusBadRequest, transaction.Code)
 	})
@@ -156,19 +157,19 @@ func TestTheCodeOfATransactionIsItsOwn(t *testing.T) {
 func TestEnvelopesThatRefuseTheCredentials(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		op   operation
+		op   fixture.Operation
 		body string
 		is   bool
 	}{
-		{getTask, `{"code":401}`, true},
-		{getTask, `{"code":403}`, false},
+		{fixture.GetTask, `{"code":401}`, true},
+		{fixture.GetTask, `{"code":403}`, false},
 		{getTransaction, `{"code":401}`, true},
 		{getTransaction, `{"code":403}`, true},
-		{submit, `{"code":403}`, true},
+		{fixture.Submit, `{"code":403}`, true},
 	} {
-		err := tt.op.call(t.Context(), always(t, []byte(tt.body)))
-		assert.Equal(t, tt.is, errors.Is(err, webdelivery.ErrUnauthorized), "%v %s", tt.op.path, tt.body)
+		err := tt.op.Call(t.Context(), fixture.Always(t, []byte(tt.body)))
+		assert.Equal(t, tt.is, errors.Is(err, webdelivery.ErrUnauthorized), "%v %s", tt.op.Path, tt.body)
 	}
 }
 
-var getTransaction = listed("transaction", "Purge.Status")
+var getTransaction = fixture.Listed("transaction", "Purge.Status")

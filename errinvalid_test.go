@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 	"github.com/webdelivery/webdelivery-go/internal/operations"
 )
 
@@ -36,7 +37,7 @@ func (s *leadingAstray) RoundTrip(r *http.Request) (*http.Response, error) {
 		_ = r.Body.Close()
 	}
 	honest := s.honestReads && r.Method == http.MethodGet
-	return response(http.StatusOK, everyResponse{
+	return fixture.Response(http.StatusOK, everyResponse{
 		text: func(member string) string {
 			switch {
 			case member == "type":
@@ -94,7 +95,7 @@ func wrongly() map[string]func(ctx context.Context, c *webdelivery.Client) error
 			if err != nil {
 				return err
 			}
-			return queue.PurgeFrom(ctx, callsFor(nil), nil)
+			return queue.PurgeFrom(ctx, fixture.CallsFor(nil), nil)
 		},
 		"Purge.Submit": func(ctx context.Context, c *client) error {
 			_, err := c.Purge.Submit(ctx, webdelivery.PurgeRequest{})
@@ -208,9 +209,9 @@ func TestWrongArgumentsAreErrInvalid(t *testing.T) {
 // Apply refuses it with the same error, also after it was stored. Apply accepts the plan when its limit is changed.
 func TestARefusedRemovalHasItsPlan(t *testing.T) {
 	t.Parallel()
-	held := addresses(10)
-	withList(t, setup{}, held, func(f *fixture) {
-		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, held[4:], webdelivery.PlanOptions{MaxRemove: "25%"})
+	held := fixture.Addresses(10)
+	fixture.WithList(t, fixture.Setup{}, held, func(f *fixture.Fixture) {
+		plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, held[4:], webdelivery.PlanOptions{MaxRemove: "25%"})
 		assert.Nil(f, plan)
 		var refused *webdelivery.PlanError
 		for range 2 {
@@ -225,11 +226,11 @@ func TestARefusedRemovalHasItsPlan(t *testing.T) {
 			require.NoError(f, jsonErr)
 			plan = &webdelivery.Plan{}
 			require.NoError(f, json.Unmarshal(stored, plan))
-			_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+			_, err = f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
 		}
 		plan.MaxRemove = "4"
-		_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+		_, err = f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
 		require.NoError(f, err)
-		assert.Equal(f, held[4:], f.srv.Entries(listID))
+		assert.Equal(f, held[4:], f.Srv.Entries(fixture.ListID))
 	})
 }

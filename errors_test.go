@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 )
 
 // logged returns what a text log shows of an error.
@@ -70,8 +71,8 @@ func TestOutcomeOfJoinedErrors(t *testing.T) {
 // Several invalid values are one error on one line, so that a log line stays a line.
 func TestJoinedErrorsAreOneLine(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		_, err := f.client.Tasks.List(f.Context(), webdelivery.TaskListOptions{Page: -1, Count: -2})
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		_, err := f.Client.Tasks.List(f.Context(), webdelivery.TaskListOptions{Page: -1, Count: -2})
 		require.EqualError(t, err, "webdelivery: invalid page: -1 is below 0; use 0 for the default; invalid count: -2 is below 0; use 0 for the default")
 		require.ErrorIs(f, err, webdelivery.ErrInvalid)
 		all, joined := err.(interface{ Unwrap() []error })

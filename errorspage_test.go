@@ -19,6 +19,7 @@ import (
 
 	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/filters"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
@@ -77,105 +78,105 @@ func printedErrors(t *testing.T) (texts []string) {
 	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
 	secure.StartTLS()
 	defer secure.Close()
-	client, err := webdelivery.NewClient(secure.URL, customer, webdelivery.BasicAuth(username, password))
+	client, err := webdelivery.NewClient(secure.URL, fixture.Customer, webdelivery.BasicAuth(fixture.Username, fixture.Password))
 	require.NoError(t, err)
-	note(getTask.call(t.Context(), client))
+	note(fixture.GetTask.Call(t.Context(), client))
 
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	require.NoError(t, listener.Close())
 	_, refused := new(net.Dialer).DialContext(t.Context(), "tcp", listener.Addr().String())
 	unknown := &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "api.example.com", IsNotFound: true}}
-	inFakeTime(t, setup{}, func(f *fixture) {
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
 		for _, cause := range []error{refused, unknown} {
-			f.http.Transport = roundTripper(func(*http.Request) (*http.Response, error) { return nil, cause })
-			note(getTask.call(f.Context(), f.newClient(f.srv.URL(), setup{})))
+			f.HTTP.Transport = fixture.RoundTripper(func(*http.Request) (*http.Response, error) { return nil, cause })
+			note(fixture.GetTask.Call(f.Context(), f.NewClient(f.Srv.URL(), fixture.Setup{})))
 		}
 	})
 
-	wrong := setup{auth: webdelivery.BasicAuth(username, "wrong-password")}
-	inFakeTime(t, wrong, func(f *fixture) { note(submit.call(f.Context(), f.client)) })
-	wrong.auth = webdelivery.SessionAuth(username, "wrong-password")
-	inFakeTime(t, wrong, func(f *fixture) {
-		note(getTask.call(f.Context(), f.client))
-		note(getTask.call(f.Context(), f.client))
+	wrong := fixture.Setup{Auth: webdelivery.BasicAuth(fixture.Username, "wrong-password")}
+	fixture.InFakeTime(t, wrong, func(f *fixture.Fixture) { note(fixture.Submit.Call(f.Context(), f.Client)) })
+	wrong.Auth = webdelivery.SessionAuth(fixture.Username, "wrong-password")
+	fixture.InFakeTime(t, wrong, func(f *fixture.Fixture) {
+		note(fixture.GetTask.Call(f.Context(), f.Client))
+		note(fixture.GetTask.Call(f.Context(), f.Client))
 	})
 	hanging := webdelivery.BasicAuthFunc(func(ctx context.Context) (string, string, error) {
 		<-ctx.Done()
 		return "", "", ctx.Err()
 	})
-	inFakeTime(t, setup{auth: hanging}, func(f *fixture) { note(getTask.call(f.Context(), f.client)) })
+	fixture.InFakeTime(t, fixture.Setup{Auth: hanging}, func(f *fixture.Fixture) { note(fixture.GetTask.Call(f.Context(), f.Client)) })
 	for _, fault := range []testserver.Fault{
 		{Delay: time.Hour},
 		{Path: "/tasks/*", Status: 200, Body: "<html>", Header: http.Header{"Content-Type": {"text/html"}}},
 		{Path: "/tasks/*", Status: 302, Header: http.Header{"Location": {"https://login.example.com/"}}},
 		{Path: "/tasks/*", Status: 404, Count: -1},
 	} {
-		inFakeTime(t, setup{}, func(f *fixture) {
+		fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
 			if fault.Count >= 0 {
-				f.fail(fault)
+				f.AddFault(fault)
 			}
-			_, err := f.client.Tasks.Get(f.Context(), "no-such-task")
+			_, err := f.Client.Tasks.Get(f.Context(), "no-such-task")
 			note(err)
 		})
 	}
-	inFakeTime(t, setup{}, func(f *fixture) {
-		_, err := f.client.Purge.Submit(f.Context(), purgeOf("https://www.example.org/"))
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		_, err := f.Client.Purge.Submit(f.Context(), fixture.PurgeOf("https://www.example.org/"))
 		note(err)
-		_, err = f.client.Purge.Submit(f.Context(), webdelivery.PurgeRequest{URIs: webdelivery.ExactAll("www.example.com/a")})
+		_, err = f.Client.Purge.Submit(f.Context(), webdelivery.PurgeRequest{URIs: webdelivery.ExactAll("www.example.com/a")})
 		note(err)
 	})
-	inFakeTime(t, setup{}, func(f *fixture) {
-		f.fail(testserver.Fault{Path: "/cache/purge", Status: 503})
-		note(submit.call(f.Context(), f.client))
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		f.AddFault(testserver.Fault{Path: "/cache/purge", Status: 503})
+		note(fixture.Submit.Call(f.Context(), f.Client))
 	})
-	inFakeTime(t, setup{}, func(f *fixture) {
-		f.takeSlots()
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		f.TakeSlots()
 		ctx, cancel := context.WithTimeout(f.Context(), 100*time.Millisecond)
 		defer cancel()
-		note(submit.call(ctx, f.client))
+		note(fixture.Submit.Call(ctx, f.Client))
 	})
-	inFakeTime(t, setup{}, func(f *fixture) {
-		f.fail(testserver.Fault{Status: 503, Header: http.Header{"Retry-After": {"3600"}}})
-		_, err := f.client.Tasks.Wait(f.Context(), taskID)
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		f.AddFault(testserver.Fault{Status: 503, Header: http.Header{"Retry-After": {"3600"}}})
+		_, err := f.Client.Tasks.Wait(f.Context(), fixture.TaskID)
 		note(err)
 	})
-	inFakeTime(t, setup{}, func(f *fixture) {
-		id := f.srv.AddTask(testserver.TaskSpec{Duration: -1})
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		id := f.Srv.AddTask(testserver.TaskSpec{Duration: -1})
 		ctx, cancel := context.WithTimeout(f.Context(), time.Minute)
 		defer cancel()
-		_, err := f.client.Tasks.Wait(ctx, id)
+		_, err := f.Client.Tasks.Wait(ctx, id)
 		note(err)
 	})
-	inFakeTime(t, setup{}, func(f *fixture) {
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
 		end := time.Now()
 		for _, names := range [][]string{{"event_timestamp_ms", "event_type", "domain"}, {"no_such_dimension"}} {
-			_, err := f.client.Stats.WAFTrends.Query(f.Context(), webdelivery.TrendsQuery{
+			_, err := f.Client.Stats.WAFTrends.Query(f.Context(), webdelivery.TrendsQuery{
 				Dimensions: names, Start: end.Add(-time.Hour), End: end, Granularity: webdelivery.GranularityHour,
 			})
 			note(err)
 		}
-		answerWith(f, "/tasks", `{"items":[{"id":"a"}],"total":2,"page_index":1,"page_count":2}`, `{"items":[{"id":"b"}],"total":3,"page_index":2,"page_count":3}`)
-		_, err := webdelivery.Collect(f.client.Tasks.All(f.Context(), webdelivery.TaskListOptions{}))
+		fixture.AnswerWith(f, "/tasks", `{"items":[{"id":"a"}],"total":2,"page_index":1,"page_count":2}`, `{"items":[{"id":"b"}],"total":3,"page_index":2,"page_count":3}`)
+		_, err := webdelivery.Collect(f.Client.Tasks.All(f.Context(), webdelivery.TaskListOptions{}))
 		note(err)
-		f.fail(testserver.Fault{Path: "/tasks", Count: 1, Body: `[{"id":"a"}]`})
-		f.fail(testserver.Fault{Path: "/tasks", Status: 404, Count: 1})
-		_, err = webdelivery.Collect(f.client.Tasks.All(f.Context(), webdelivery.TaskListOptions{}))
+		f.AddFault(testserver.Fault{Path: "/tasks", Count: 1, Body: `[{"id":"a"}]`})
+		f.AddFault(testserver.Fault{Path: "/tasks", Status: 404, Count: 1})
+		_, err = webdelivery.Collect(f.Client.Tasks.All(f.Context(), webdelivery.TaskListOptions{}))
 		note(err)
-		_, err = f.client.NetworkLists.GetByName(f.Context(), "office")
+		_, err = f.Client.NetworkLists.GetByName(f.Context(), "office")
 		note(err)
 	})
 	_, err = filters.Parse("a==1;b==2,c==3")
 	note(err)
-	withList(t, setup{}, []string{"192.0.2.1", "192.0.2.2", "192.0.2.3"}, func(f *fixture) {
-		_, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"203.0.113.1"}, webdelivery.PlanOptions{})
+	fixture.WithList(t, fixture.Setup{}, []string{"192.0.2.1", "192.0.2.2", "192.0.2.3"}, func(f *fixture.Fixture) {
+		_, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, []string{"203.0.113.1"}, webdelivery.PlanOptions{})
 		note(err)
-		f.fail(testserver.Fault{Method: http.MethodPost, Path: "/config/networklists/*/entries", Skip: 1, Status: 500})
+		f.AddFault(testserver.Fault{Method: http.MethodPost, Path: "/config/networklists/*/entries", Skip: 1, Status: 500})
 		entries := make([]string, 5001)
 		for i := range entries {
 			entries[i] = fmt.Sprintf("2001:db8::%x", i)
 		}
-		_, err = f.client.NetworkLists.AddEntries(f.Context(), listID, entries)
+		_, err = f.Client.NetworkLists.AddEntries(f.Context(), fixture.ListID, entries)
 		note(err)
 	})
 	return texts

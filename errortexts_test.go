@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 )
 
 // once checks that each line of a text contains "webdelivery:" once, at its start.
@@ -64,8 +65,8 @@ func TestAnErrorSaysOnceWhoseItIs(t *testing.T) {
 func TestAnErrorNamesTheHost(t *testing.T) {
 	t.Parallel()
 	lost := errors.New("connection lost")
-	client, err := webdelivery.NewClient("https://api.example.com:8443/root", customer, webdelivery.BasicAuth(username, password),
-		webdelivery.WithHTTPClient(&http.Client{Transport: roundTripper(func(*http.Request) (*http.Response, error) { return nil, lost })}),
+	client, err := webdelivery.NewClient("https://api.example.com:8443/root", fixture.Customer, webdelivery.BasicAuth(fixture.Username, fixture.Password),
+		webdelivery.WithHTTPClient(&http.Client{Transport: fixture.RoundTripper(func(*http.Request) (*http.Response, error) { return nil, lost })}),
 		webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1}))
 	require.NoError(t, err)
 	_, err = client.Purge.Status(t.Context(), 7)
@@ -79,7 +80,7 @@ func TestAnErrorNamesTheHost(t *testing.T) {
 func TestNotFoundSaysWhatToCheck(t *testing.T) {
 	t.Parallel()
 	const hint = "check the id, the customer and the base URL"
-	client := answered(t, func(*http.Request) *http.Response { return response(http.StatusNotFound, nil) })
+	client := fixture.Answered(t, func(*http.Request) *http.Response { return fixture.Response(http.StatusNotFound, nil) })
 	_, err := client.Tasks.List(t.Context(), webdelivery.TaskListOptions{})
 	require.ErrorContains(t, err, hint)
 	_, err = client.Tasks.Get(t.Context(), "task-1")

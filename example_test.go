@@ -13,6 +13,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
@@ -150,7 +151,7 @@ func ExamplePurgeService_Wait() {
 	client, stop := exampleService()
 	defer stop()
 	ctx := context.Background()
-	receipt, err := client.Purge.Submit(ctx, purgeOf("https://www.example.com/app.css"))
+	receipt, err := client.Purge.Submit(ctx, fixture.PurgeOf("https://www.example.com/app.css"))
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -180,7 +181,7 @@ func ExamplePurgeService_SubmitAndWait() {
 	defer stop()
 	ctx := context.Background()
 
-	transaction, err := client.Purge.SubmitAndWait(ctx, purgeOf("https://www.example.com/app.css"), webdelivery.WaitTimeout(10*time.Minute))
+	transaction, err := client.Purge.SubmitAndWait(ctx, fixture.PurgeOf("https://www.example.com/app.css"), webdelivery.WaitTimeout(10*time.Minute))
 	switch {
 	case err != nil && transaction != nil:
 		fmt.Println("accepted, and not seen to its end:", transaction.TransactionID, err)
@@ -300,7 +301,7 @@ func ExampleOutcomeOf() {
 	client, stop := exampleService()
 	defer stop()
 	ctx := context.Background()
-	request := purgeOf("https://www.example.org/not-ours.css")
+	request := fixture.PurgeOf("https://www.example.org/not-ours.css")
 
 	_, err := client.Purge.Submit(ctx, request)
 	switch webdelivery.OutcomeOf(err) {

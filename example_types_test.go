@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
@@ -93,7 +94,7 @@ func ExampleTransactionError() {
 	}
 	ctx := context.Background()
 
-	receipt, err := client.Purge.Submit(ctx, purgeOf("https://www.example.com/app.css"))
+	receipt, err := client.Purge.Submit(ctx, fixture.PurgeOf("https://www.example.com/app.css"))
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -24,6 +24,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 )
 
 // eventsService answers queries of raw events by section 4.2 of the service document. A response has the events from
@@ -173,7 +174,7 @@ func inExport(t *testing.T, events []anEvent, test func(e *anExport)) {
 // restart takes another client, as another process would.
 func (e *anExport) restart() {
 	e.Helper()
-	client, err := webdelivery.NewClient("https://api.example.com", customer, webdelivery.BasicAuth(username, password),
+	client, err := webdelivery.NewClient("https://api.example.com", fixture.Customer, webdelivery.BasicAuth(fixture.Username, fixture.Password),
 		webdelivery.WithHTTPClient(&http.Client{Transport: e.service}),
 		webdelivery.WithLogger(slog.New(slog.NewTextHandler(&e.log, &slog.HandlerOptions{Level: slog.LevelWarn}))))
 	require.NoError(e, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
@@ -21,22 +22,22 @@ func TestOutcomeOfAFailedWrite(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name   string
-		op     operation
+		op     fixture.Operation
 		faults []testserver.Fault
 		want   webdelivery.Outcome
 	}{
-		{"rejected", postWrite, []testserver.Fault{{Status: 400}}, webdelivery.OutcomeNotApplied},
-		{"cut after the service read it", postWrite, []testserver.Fault{{Cut: testserver.CutAfterRead}}, webdelivery.OutcomeUnknown},
-		{"500", postWrite, []testserver.Fault{{Status: 500}}, webdelivery.OutcomeUnknown},
-		{"503 with Retry-After, on every attempt", postWrite, []testserver.Fault{{Status: 503, Header: http.Header{"Retry-After": {"1"}}}}, webdelivery.OutcomeNotApplied},
+		{"rejected", fixture.PostWrite, []testserver.Fault{{Status: 400}}, webdelivery.OutcomeNotApplied},
+		{"cut after the service read it", fixture.PostWrite, []testserver.Fault{{Cut: testserver.CutAfterRead}}, webdelivery.OutcomeUnknown},
+		{"500", fixture.PostWrite, []testserver.Fault{{Status: 500}}, webdelivery.OutcomeUnknown},
+		{"503 with Retry-After, on every attempt", fixture.PostWrite, []testserver.Fault{{Status: 503, Header: http.Header{"Retry-After": {"1"}}}}, webdelivery.OutcomeNotApplied},
 		{
-			"a purge cut, and its retry rejected: the first attempt may have been accepted", submit,
+			"a purge cut, and its retry rejected: the first attempt may have been accepted", fixture.Submit,
 			[]testserver.Fault{{Count: 1, Cut: testserver.CutAfterRead}, {Status: 400}},
 			webdelivery.OutcomeUnknown,
 		},
-		{"a purge is rejected", submit, []testserver.Fault{{Status: 400}}, webdelivery.OutcomeNotApplied},
+		{"a purge is rejected", fixture.Submit, []testserver.Fault{{Status: 400}}, webdelivery.OutcomeNotApplied},
 		{
-			"a success that is an HTML page", submit,
+			"a success that is an HTML page", fixture.Submit,
 			[]testserver.Fault{{Status: 201, Body: "<html>", Header: http.Header{"Content-Type": {"text/html"}}}},
 			webdelivery.OutcomeUnknown,
 		},
@@ -44,12 +45,12 @@ func TestOutcomeOfAFailedWrite(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			inService(t, setup{}, func(f *fixture) {
+			fixture.InService(t, fixture.Setup{}, func(f *fixture.Fixture) {
 				for _, fault := range tt.faults {
-					fault.Path = tt.op.path
-					f.fail(fault)
+					fault.Path = tt.op.Path
+					f.AddFault(fault)
 				}
-				err := tt.op.call(f.Context(), f.client)
+				err := tt.op.Call(f.Context(), f.Client)
 				require.Error(f, err)
 				assert.Equal(f, tt.want, webdelivery.OutcomeOf(err))
 			})
@@ -73,30 +74,30 @@ func TestDelete404(t *testing.T) {
 	}
 	t.Run("with something to read into", func(t *testing.T) {
 		t.Parallel()
-		inService(t, setup{}, func(f *fixture) {
-			f.fail(testserver.Fault{Status: 502, Count: 1})
-			f.fail(testserver.Fault{Status: 404})
+		fixture.InService(t, fixture.Setup{}, func(f *fixture.Fixture) {
+			f.AddFault(testserver.Fault{Status: 502, Count: 1})
+			f.AddFault(testserver.Fault{Status: 404})
 			var task webdelivery.Task
-			require.NoError(f, f.client.Do(f.Context(), http.MethodDelete, deleteOne.path, nil, &task))
+			require.NoError(f, f.Client.Do(f.Context(), http.MethodDelete, fixture.DeleteOne.Path, nil, &task))
 			assert.Zero(f, task)
 		})
 	})
 	t.Run("of a read", func(t *testing.T) {
 		t.Parallel()
-		inService(t, setup{}, func(f *fixture) {
-			f.fail(testserver.Fault{Status: 502, Count: 1})
-			f.fail(testserver.Fault{Status: 404})
-			require.ErrorIs(f, getTask.call(f.Context(), f.client), webdelivery.ErrNotFound)
+		fixture.InService(t, fixture.Setup{}, func(f *fixture.Fixture) {
+			f.AddFault(testserver.Fault{Status: 502, Count: 1})
+			f.AddFault(testserver.Fault{Status: 404})
+			require.ErrorIs(f, fixture.GetTask.Call(f.Context(), f.Client), webdelivery.ErrNotFound)
 		})
 	})
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			inService(t, setup{}, func(f *fixture) {
+			fixture.InService(t, fixture.Setup{}, func(f *fixture.Fixture) {
 				tt.first.Count = 1
-				f.fail(tt.first)
-				f.fail(testserver.Fault{Status: 404})
-				err := deleteOne.call(f.Context(), f.client)
+				f.AddFault(tt.first)
+				f.AddFault(testserver.Fault{Status: 404})
+				err := fixture.DeleteOne.Call(f.Context(), f.Client)
 				if tt.found {
 					assert.NoError(f, err)
 				} else {
@@ -125,9 +126,9 @@ func TestErrorPages(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			inService(t, setup{}, func(f *fixture) {
-				f.fail(testserver.Fault{Status: 404, Body: tt.body, Header: http.Header{"Content-Type": {tt.contentType}, "X-Request-Id": {"r-1"}}})
-				err := getTask.call(f.Context(), f.client)
+			fixture.InService(t, fixture.Setup{}, func(f *fixture.Fixture) {
+				f.AddFault(testserver.Fault{Status: 404, Body: tt.body, Header: http.Header{"Content-Type": {tt.contentType}, "X-Request-Id": {"r-1"}}})
+				err := fixture.GetTask.Call(f.Context(), f.Client)
 				require.ErrorIs(f, err, webdelivery.ErrNotFound)
 				var e *webdelivery.Error
 				require.ErrorAs(f, err, &e)
@@ -152,37 +153,37 @@ func TestSwitchingProtocols(t *testing.T) {
 			_ = conn.Close()
 		}
 	}
-	for _, op := range []operation{deleteOne, getTask, submit, postWrite} {
-		inService(t, setup{}, func(f *fixture) {
-			f.fail(testserver.Fault{Handler: keepOpen})
+	for _, op := range []fixture.Operation{fixture.DeleteOne, fixture.GetTask, fixture.Submit, fixture.PostWrite} {
+		fixture.InService(t, fixture.Setup{}, func(f *fixture.Fixture) {
+			f.AddFault(testserver.Fault{Handler: keepOpen})
 			began := time.Now()
-			require.ErrorIs(f, op.call(f.Context(), f.client), webdelivery.ErrBadResponse, op.name)
-			assert.Zero(f, time.Since(began), op.name)
+			require.ErrorIs(f, op.Call(f.Context(), f.Client), webdelivery.ErrBadResponse, op.Name)
+			assert.Zero(f, time.Since(began), op.Name)
 		})
 	}
-	inService(t, bySession, func(f *fixture) {
-		f.fail(testserver.Fault{Path: "/sessions", Count: 1, Handler: keepOpen})
-		require.ErrorIs(f, getTask.call(f.Context(), f.client), webdelivery.ErrBadResponse)
+	fixture.InService(t, fixture.BySession, func(f *fixture.Fixture) {
+		f.AddFault(testserver.Fault{Path: "/sessions", Count: 1, Handler: keepOpen})
+		require.ErrorIs(f, fixture.GetTask.Call(f.Context(), f.Client), webdelivery.ErrBadResponse)
 		time.Sleep(time.Minute)
-		require.NoError(f, getTask.call(f.Context(), f.client))
+		require.NoError(f, fixture.GetTask.Call(f.Context(), f.Client))
 	})
 }
 
 // A transport gets a clone of the request: its changes to the header do not appear in the next attempt.
 func TestEachAttemptHasARequestOfItsOwn(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
 		var marks []string
-		f.http.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
+		f.HTTP.Transport = fixture.RoundTripper(func(r *http.Request) (*http.Response, error) {
 			assert.Nil(f, r.GetBody, "with it, net/http would send the request again by itself")
 			marks = append(marks, r.Header.Get("X-Mark")+r.Header.Get("Accept"))
 			r.Header.Set("X-Mark", "was here ")
 			return &http.Response{StatusCode: 503}, nil
 		})
-		client := f.newClient(f.srv.URL(), setup{})
-		require.Error(f, getTask.call(f.Context(), client))
+		client := f.NewClient(f.Srv.URL(), fixture.Setup{})
+		require.Error(f, fixture.GetTask.Call(f.Context(), client))
 		assert.Equal(f, []string{"application/json", "application/json", "application/json", "application/json"}, marks)
-		require.Error(f, submit.call(f.Context(), client))
+		require.Error(f, fixture.Submit.Call(f.Context(), client))
 	})
 }
 
@@ -190,22 +191,22 @@ func TestAReplyOfExactlyTheLimitIsRead(t *testing.T) {
 	t.Parallel()
 	const body = `{"id":"task-1"}`
 	limit := webdelivery.WithMaxResponseBytes(int64(len(body)))
-	inService(t, setup{options: []webdelivery.Option{limit}}, func(f *fixture) {
-		f.fail(testserver.Fault{Status: 200, Body: body})
-		require.NoError(f, getTask.call(f.Context(), f.client))
+	fixture.InService(t, fixture.Setup{Options: []webdelivery.Option{limit}}, func(f *fixture.Fixture) {
+		f.AddFault(testserver.Fault{Status: 200, Body: body})
+		require.NoError(f, fixture.GetTask.Call(f.Context(), f.Client))
 	})
 }
 
 // Timeout of the user's http.Client limits one attempt, as the SDK's own timeout does: each retry has its own.
 func TestHTTPClientTimeoutIsPerAttempt(t *testing.T) {
 	t.Parallel()
-	inService(t, setup{}, func(f *fixture) {
-		f.http.Timeout = 3 * time.Second
-		client := f.newClient(f.srv.URL(), setup{})
-		f.fail(testserver.Fault{Delay: time.Hour, Count: 2})
-		require.NoError(f, getTask.call(f.Context(), client))
-		assert.Equal(f, 3, f.requests(getTask))
-		assert.Equal(f, 3*time.Second, f.http.Timeout, "the user's client is unchanged")
+	fixture.InService(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		f.HTTP.Timeout = 3 * time.Second
+		client := f.NewClient(f.Srv.URL(), fixture.Setup{})
+		f.AddFault(testserver.Fault{Delay: time.Hour, Count: 2})
+		require.NoError(f, fixture.GetTask.Call(f.Context(), client))
+		assert.Equal(f, 3, f.Requests(fixture.GetTask))
+		assert.Equal(f, 3*time.Second, f.HTTP.Timeout, "the user's client is unchanged")
 	})
 }
 
@@ -213,12 +214,12 @@ func TestHTTPClientTimeoutIsPerAttempt(t *testing.T) {
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{300, 301, 302, 303, 307, 308} {
-		for _, op := range []operation{getTask, postWrite, deleteOne, submit, createSession} {
-			t.Run(fmt.Sprint(status, op.name), func(t *testing.T) {
+		for _, op := range []fixture.Operation{fixture.GetTask, fixture.PostWrite, fixture.DeleteOne, fixture.Submit, fixture.CreateSession} {
+			t.Run(fmt.Sprint(status, op.Name), func(t *testing.T) {
 				t.Parallel()
-				inService(t, setup{}, func(f *fixture) {
-					f.fail(testserver.Fault{Status: status, Header: http.Header{"Location": {"http://evil.example.com/login?token=t0ps3cret"}}})
-					err := op.call(f.Context(), f.client)
+				fixture.InService(t, fixture.Setup{}, func(f *fixture.Fixture) {
+					f.AddFault(testserver.Fault{Status: status, Header: http.Header{"Location": {"http://evil.example.com/login?token=t0ps3cret"}}})
+					err := op.Call(f.Context(), f.Client)
 					require.Error(f, err)
 					var e *webdelivery.Error
 					require.ErrorAs(f, err, &e)
@@ -226,8 +227,8 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 					assert.ErrorIs(f, err, webdelivery.ErrBadResponse)
 					assert.Contains(f, err.Error(), "http://evil.example.com")
 					assert.NotContains(f, fmt.Sprintf("%v %#v", err, e), "t0ps3cret")
-					assert.Equal(f, 1, f.requests(op))
-					assert.Zero(f, f.srv.ForeignDials())
+					assert.Equal(f, 1, f.Requests(op))
+					assert.Zero(f, f.Srv.ForeignDials())
 				})
 			})
 		}
@@ -261,14 +262,14 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			inService(t, setup{}, func(f *fixture) {
+			fixture.InService(t, fixture.Setup{}, func(f *fixture.Fixture) {
 				tt.fault.Path = "/tasks/**"
-				f.fail(tt.fault)
+				f.AddFault(tt.fault)
 				for range 30 {
-					_ = getTask.call(f.Context(), f.client)
+					_ = fixture.GetTask.Call(f.Context(), f.Client)
 				}
-				assert.GreaterOrEqual(f, f.requests(getTask), 30)
-				assert.Equal(f, 1, f.srv.Connections())
+				assert.GreaterOrEqual(f, f.Requests(fixture.GetTask), 30)
+				assert.Equal(f, 1, f.Srv.Connections())
 			})
 		})
 	}
@@ -277,14 +278,14 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 // A transport of the user's that does not report its connections cannot prove that a request was not sent.
 func TestAnUnknownTransportProvesNothing(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
 		calls := 0
-		f.http.Transport = roundTripper(func(*http.Request) (*http.Response, error) {
+		f.HTTP.Transport = fixture.RoundTripper(func(*http.Request) (*http.Response, error) {
 			calls++
 			return nil, errors.New("broken")
 		})
-		client := f.newClient(f.srv.URL(), setup{})
-		err := postWrite.call(f.Context(), client)
+		client := f.NewClient(f.Srv.URL(), fixture.Setup{})
+		err := fixture.PostWrite.Call(f.Context(), client)
 		assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
 		assert.Equal(f, 1, calls)
 	})

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 )
 
 // foreignBody is the body of a 200 in place of the requested one.
@@ -152,7 +153,7 @@ func (s *foreignService) RoundTrip(r *http.Request) (*http.Response, error) {
 	if reading && s.reads > s.honest || s.body.envelope > 0 && r.Method != http.MethodHead && s.honest == 0 {
 		s.foreign++
 		s.right = s.right || s.body.isRight(s.method, r)
-		resp := response(http.StatusOK, []byte(s.body.body))
+		resp := fixture.Response(http.StatusOK, []byte(s.body.body))
 		if s.body.html {
 			resp.Header.Set("Content-Type", "text/html")
 		}
@@ -163,7 +164,7 @@ func (s *foreignService) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	_, address, _ := strings.Cut(r.URL.Path, "/v1")
 	page := s.reads
-	return response(http.StatusOK, everyResponse{
+	return fixture.Response(http.StatusOK, everyResponse{
 		text: func(member string) string {
 			if member == "type" {
 				return "IP"
@@ -205,8 +206,8 @@ func runAlone(t *testing.T, op step, service http.RoundTripper) (err error) {
 	synctest.Test(t, func(t *testing.T) {
 		// Clients of one host share the pace of their purges, and no state may pass from one bubble to another.
 		host := fmt.Sprintf("https://api%d.example.com", foreignHosts.Add(1))
-		client, newErr := webdelivery.NewClient(host, customer, webdelivery.BasicAuth(username, password),
-			webdelivery.WithHTTPClient(&http.Client{Transport: service}), webdelivery.WithPurgeLimiter(unlimited{}))
+		client, newErr := webdelivery.NewClient(host, fixture.Customer, webdelivery.BasicAuth(fixture.Username, fixture.Password),
+			webdelivery.WithHTTPClient(&http.Client{Transport: service}), webdelivery.WithPurgeLimiter(fixture.Unlimited{}))
 		require.NoError(t, newErr)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
@@ -331,8 +332,8 @@ func TestOtherObjectsThanTheOneThatWasAskedFor(t *testing.T) {
 	} {
 		t.Run(tt.method, func(t *testing.T) {
 			t.Parallel()
-			require.NoError(t, tt.call(always(t, []byte(tt.right))))
-			require.ErrorIs(t, tt.call(always(t, []byte(tt.wrong))), webdelivery.ErrBadResponse)
+			require.NoError(t, tt.call(fixture.Always(t, []byte(tt.right))))
+			require.ErrorIs(t, tt.call(fixture.Always(t, []byte(tt.wrong))), webdelivery.ErrBadResponse)
 		})
 	}
 }
@@ -346,7 +347,7 @@ func TestObjectsThatWouldBeMended(t *testing.T) {
 		`{"id":"l1","complete":true,"error_info":{"message":"m","message":""}}`,
 		`{"id":"l1","name":"a\ud800b"}`, `{"id":"l1","status":"\udc00"}`, `{"id":"l1","new":"\ud800\ud800"}`,
 	} {
-		client := always(t, []byte(body))
+		client := fixture.Always(t, []byte(body))
 		_, err := client.NetworkLists.Get(t.Context(), "l1")
 		require.ErrorIs(t, err, webdelivery.ErrBadResponse, body)
 		ctx, once := onePoll(t.Context())
@@ -354,7 +355,7 @@ func TestObjectsThatWouldBeMended(t *testing.T) {
 		require.ErrorIs(t, err, webdelivery.ErrBadResponse, body)
 		require.NoError(t, client.Do(t.Context(), http.MethodGet, "/x", nil, &map[string]any{}), "Do reads as encoding/json does")
 	}
-	task, err := always(t, []byte(`{"task_id":"a","task_id":"b"}`)).NetworkLists.Delete(t.Context(), "l1")
+	task, err := fixture.Always(t, []byte(`{"task_id":"a","task_id":"b"}`)).NetworkLists.Delete(t.Context(), "l1")
 	require.NoError(t, err, "the change was accepted")
 	assert.Equal(t, &webdelivery.Task{Complete: true}, task)
 }
@@ -363,7 +364,7 @@ func TestObjectsThatWouldBeMended(t *testing.T) {
 func TestDoRefusesWhatIsNoJSON(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{`maintenance`, `{"a":`, `{"a":1} trailing`, `<html>maintenance</html>`} {
-		client := always(t, []byte(body))
+		client := fixture.Always(t, []byte(body))
 		for _, out := range []any{new(jsontext.Value), &struct{ json.RawMessage }{}, new(any), &map[string]any{}} {
 			err := client.Do(t.Context(), http.MethodGet, "/x", nil, out)
 			require.ErrorIs(t, err, webdelivery.ErrBadResponse, "%T %s", out, body)

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 )
 
 // A pattern that is sent reaches the service byte for byte, in valid JSON with the members of section 2.2. If the
@@ -33,13 +34,13 @@ func FuzzPurge(f *testing.F) {
 	f.Add("www.example.com/", "\xff*", true)
 	f.Fuzz(func(t *testing.T, pattern, modifier string, prefix bool) {
 		var sent []byte
-		client := answered(t, func(r *http.Request) *http.Response {
+		client := fixture.Answered(t, func(r *http.Request) *http.Response {
 			var err error
 			sent, err = io.ReadAll(r.Body)
 			require.NoError(t, err)
-			return response(http.StatusCreated, []byte(`{"code":201,"transaction_id":7}`))
+			return fixture.Response(http.StatusCreated, []byte(`{"code":201,"transaction_id":7}`))
 		})
-		uri, mode := purgeOf(pattern).URIs[0], "EXACT_LITERAL"
+		uri, mode := fixture.PurgeOf(pattern).URIs[0], "EXACT_LITERAL"
 		if prefix {
 			uri, mode = webdelivery.Prefix(pattern), "PREFIX_LITERAL"
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 )
 
 // A page of each collection has as many items as the body contains, in the body's order, and the body's own words
@@ -41,13 +42,13 @@ func FuzzPages(f *testing.F) {
 		ctx := t.Context()
 		plain, once := plainly(body)
 		sent := 0
-		client := answered(t, func(r *http.Request) *http.Response {
+		client := fixture.Answered(t, func(r *http.Request) *http.Response {
 			sent++
 			require.LessOrEqual(t, sent, 3, "the client reads the same page again and again")
 			require.Equal(t, "https", r.URL.Scheme)
 			require.Equal(t, "api.example.com", r.URL.Host)
 			require.True(t, strings.HasPrefix(r.URL.Path, "/acme/v1/"), r.URL.Path)
-			return response(http.StatusOK, body)
+			return fixture.Response(http.StatusOK, body)
 		})
 
 		tasks, err := client.Tasks.List(ctx, webdelivery.TaskListOptions{})
@@ -60,7 +61,7 @@ func FuzzPages(f *testing.F) {
 		sent = 0
 		page, err := client.Tasks.List(ctx, webdelivery.TaskListOptions{})
 		sent = 0
-		items, allErr := gather(client.Tasks.All(ctx, webdelivery.TaskListOptions{}))
+		items, allErr := fixture.Gather(client.Tasks.All(ctx, webdelivery.TaskListOptions{}))
 		if err != nil {
 			assert.Error(t, allErr)
 			assert.Empty(t, items)
@@ -127,7 +128,7 @@ func FuzzTask(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		client := always(t, body)
+		client := fixture.Always(t, body)
 		task, err := client.Tasks.Get(t.Context(), "t1")
 		if err != nil {
 			require.True(t, errors.Is(err, webdelivery.ErrBadResponse) || hasCode(body), "%v", err)
@@ -211,7 +212,7 @@ func FuzzTransaction(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		client := always(t, body)
+		client := fixture.Always(t, body)
 		tx, err := client.Purge.Status(t.Context(), 7)
 		if err != nil {
 			require.Nil(t, tx)
@@ -276,7 +277,7 @@ func FuzzNetworkList(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		list, err := always(t, body).NetworkLists.Get(t.Context(), "a")
+		list, err := fixture.Always(t, body).NetworkLists.Get(t.Context(), "a")
 		if err != nil {
 			require.True(t, errors.Is(err, webdelivery.ErrBadResponse) || hasCode(body), "%v", err)
 			require.Nil(t, list)
@@ -308,7 +309,7 @@ func FuzzNames(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		client := always(t, body)
+		client := fixture.Always(t, body)
 		plain, once := plainly(body)
 		for what, read := range map[string]func() ([]string, error){
 			"dimensions": func() ([]string, error) { return client.Stats.Events.Dimensions(t.Context()) },

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 )
 
 // The session id of a login fits in a cookie and is part of the response. If a response has no id, the error contains
@@ -33,8 +34,8 @@ func FuzzSession(f *testing.F) {
 		const mark = "zq7-not-to-be-seen"
 		body = append(bytes.Clone(body), mark...)
 		for _, body := range [][]byte{body, body[:len(body)-len(mark)]} {
-			client := answered(t, func(*http.Request) *http.Response {
-				r := response(http.StatusCreated, body)
+			client := fixture.Answered(t, func(*http.Request) *http.Response {
+				r := fixture.Response(http.StatusCreated, body)
 				r.Header = http.Header{"Content-Type": {contentType}, "Set-Cookie": {setCookie}}
 				return r
 			})
@@ -89,8 +90,8 @@ func FuzzErrorBody(f *testing.F) {
 		require.NoError(t, err)
 		forms := []string{
 			secret, url.QueryEscape(secret), strings.Trim(string(quoted), `"`),
-			base64.StdEncoding.EncodeToString([]byte(username + ":" + secret)),
-			"Basic " + base64.StdEncoding.EncodeToString([]byte(username+":"+secret)),
+			base64.StdEncoding.EncodeToString([]byte(fixture.Username + ":" + secret)),
+			"Basic " + base64.StdEncoding.EncodeToString([]byte(fixture.Username+":"+secret)),
 			`s3cr\u002ft\u0026\u0022w\u00F6rt`, `s3cr\/t\u0026\"w\u00f6rt`, "s3cr%2ft%26%22w%c3%b6rt",
 			"s3cr&#47;t&amp;&quot;w&#x00f6;rt", base64.RawURLEncoding.EncodeToString([]byte(secret)),
 		}
@@ -98,12 +99,12 @@ func FuzzErrorBody(f *testing.F) {
 		echoed := forms[int(form)%len(forms)]
 		body = bytes.Join([][]byte{body[:at], []byte(echoed), body[at:]}, nil)
 
-		transport := roundTripper(func(*http.Request) (*http.Response, error) {
-			r := response(status, body)
+		transport := fixture.RoundTripper(func(*http.Request) (*http.Response, error) {
+			r := fixture.Response(status, body)
 			r.Header = http.Header{"Content-Type": {contentType}, "X-Echo": {echoed}, "Location": {"https://" + echoed + "@example.com/"}}
 			return r, nil
 		})
-		client, err := webdelivery.NewClient("https://api.example.com", customer, webdelivery.BasicAuth(username, secret),
+		client, err := webdelivery.NewClient("https://api.example.com", fixture.Customer, webdelivery.BasicAuth(fixture.Username, secret),
 			webdelivery.WithHTTPClient(&http.Client{Transport: transport}), webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1}))
 		require.NoError(t, err)
 		_, err = client.Tasks.Get(t.Context(), "t1")

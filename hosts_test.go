@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 	"github.com/webdelivery/webdelivery-go/internal/operations"
 )
 
@@ -85,9 +86,9 @@ func honestText(member string) string {
 
 func honestAddress(member string) string {
 	if member == "entries_batch_deletion_uri" {
-		return "/config/networklists/" + listID + "/entries/deletions"
+		return "/config/networklists/" + fixture.ListID + "/entries/deletions"
 	}
-	return "/tasks/" + taskID
+	return "/tasks/" + fixture.TaskID
 }
 
 // The client sends credentials to one origin only, and only below its base URL. Whatever a service answers to any
@@ -98,7 +99,7 @@ func TestNoReplyLeadsElsewhere(t *testing.T) {
 	stranger := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
 	stranger.Config.ConnState = func(net.Conn, http.ConnState) { strangers.Add(1) }
 	t.Cleanup(stranger.Close)
-	for _, auth := range []webdelivery.Auth{webdelivery.BasicAuth(username, password), webdelivery.SessionAuth(username, password)} {
+	for _, auth := range []webdelivery.Auth{webdelivery.BasicAuth(fixture.Username, fixture.Password), webdelivery.SessionAuth(fixture.Username, fixture.Password)} {
 		t.Run(auth.String(), func(t *testing.T) {
 			t.Parallel()
 			for i, lure := range lures {
@@ -138,7 +139,7 @@ func lureSteps(t *testing.T, steps []step, auth webdelivery.Auth, status int, lu
 		transport := &http.Transport{DialContext: dials.dial}
 		defer transport.CloseIdleConnections()
 		for _, op := range steps {
-			client, err := webdelivery.NewClient("http://"+own, customer, auth, webdelivery.WithHTTPClient(&http.Client{Transport: transport}),
+			client, err := webdelivery.NewClient("http://"+own, fixture.Customer, auth, webdelivery.WithHTTPClient(&http.Client{Transport: transport}),
 				webdelivery.WithPurgeLimiter(noLimit{}), webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1}))
 			require.NoError(t, err)
 			l.lureStep(t, op, client, own, false)
@@ -160,7 +161,7 @@ func (l *luring) lureStep(t *testing.T, op step, client *webdelivery.Client, own
 	l.polls.Store(0)
 	l.honest = func(r *http.Request) bool {
 		path := r.URL.Path
-		return !login && path == "/acme/v1/sessions" || honestEntries && r.Method == http.MethodGet && strings.Contains(path, listID)
+		return !login && path == "/acme/v1/sessions" || honestEntries && r.Method == http.MethodGet && strings.Contains(path, fixture.ListID)
 	}
 	l.requests = nil
 	ctx, cancel := context.WithCancel(t.Context())

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
@@ -26,10 +27,10 @@ import (
 const hold = 1050 * time.Millisecond
 
 // arrivals returns when purges arrived, whatever the service answered.
-func (f *fixture) arrivals() []time.Duration {
+func arrivals(f *fixture.Fixture) []time.Duration {
 	var times []time.Duration
 	began := time.Time{}
-	for _, r := range f.srv.Requests() {
+	for _, r := range f.Srv.Requests() {
 		if r.Method == http.MethodPost && r.Path == "/acme/v1/cache/purge" {
 			if began.IsZero() {
 				began = r.Time
@@ -54,38 +55,38 @@ func inPairs(n int) []time.Duration {
 // service rejects none.
 func TestPurgesAreSpaced(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
 		var wg sync.WaitGroup
 		for range 20 {
-			wg.Go(func() { assert.NoError(f, submit.call(f.Context(), f.client)) })
+			wg.Go(func() { assert.NoError(f, fixture.Submit.Call(f.Context(), f.Client)) })
 		}
 		wg.Wait()
-		assert.Equal(f, inPairs(20), f.arrivals())
-		assert.Len(f, f.srv.Purged(), 20)
+		assert.Equal(f, inPairs(20), arrivals(f))
+		assert.Len(f, f.Srv.Purged(), 20)
 	})
 }
 
 // Two clients of one process share one budget if origin and customer are the same, whatever else differs.
 func TestClientsOfOneProcessShareTheBudget(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		elsewhere := f.newClient(f.srv.URL()+"/root", setup{})
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		elsewhere := f.NewClient(f.Srv.URL()+"/root", fixture.Setup{})
 		for range 2 {
-			require.ErrorIs(f, submit.call(f.Context(), elsewhere), webdelivery.ErrNotFound) // takes one of the two slots
+			require.ErrorIs(f, fixture.Submit.Call(f.Context(), elsewhere), webdelivery.ErrNotFound) // takes one of the two slots
 		}
 		began := time.Now()
-		require.NoError(f, submit.call(f.Context(), f.client))
+		require.NoError(f, fixture.Submit.Call(f.Context(), f.Client))
 		require.Equal(f, hold, time.Since(began))
 	})
-	inFakeTime(t, setup{}, func(f *fixture) {
-		other := f.newClient(f.srv.URL(), setup{auth: webdelivery.SessionAuth(username, password)})
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		other := f.NewClient(f.Srv.URL(), fixture.Setup{Auth: webdelivery.SessionAuth(fixture.Username, fixture.Password)})
 		var wg sync.WaitGroup
 		for range 5 {
-			wg.Go(func() { assert.NoError(f, submit.call(f.Context(), f.client)) })
-			wg.Go(func() { assert.NoError(f, submit.call(f.Context(), other)) })
+			wg.Go(func() { assert.NoError(f, fixture.Submit.Call(f.Context(), f.Client)) })
+			wg.Go(func() { assert.NoError(f, fixture.Submit.Call(f.Context(), other)) })
 		}
 		wg.Wait()
-		assert.Equal(f, inPairs(10), f.arrivals())
+		assert.Equal(f, inPairs(10), arrivals(f))
 	})
 }
 
@@ -98,12 +99,12 @@ func TestWhatTakesPermits(t *testing.T) {
 		call    func(context.Context, *webdelivery.Client) error
 		permits int32
 	}{
-		{"a purge", false, submit.call, 1},
-		{"a purge of an expired session", true, submit.call, 2},
+		{"a purge", false, fixture.Submit.Call, 1},
+		{"a purge of an expired session", true, fixture.Submit.Call, 2},
 		{"a purge by Do", false, func(ctx context.Context, c *webdelivery.Client) error {
 			body := map[string]any{"purge_request": map[string]any{
 				"action": "PURGE",
-				"uris":   []map[string]string{{"match_mode": "EXACT_LITERAL", "uri_pattern": anObject}},
+				"uris":   []map[string]string{{"match_mode": "EXACT_LITERAL", "uri_pattern": fixture.AnObject}},
 			}}
 			return c.Do(ctx, http.MethodPost, "/cache/purge", body, nil)
 		}, 1},
@@ -113,21 +114,21 @@ func TestWhatTakesPermits(t *testing.T) {
 			}
 			return nil
 		}, 0},
-		{"a task", false, getTask.call, 0},
-		{"a login", false, createSession.call, 0},
+		{"a task", false, fixture.GetTask.Call, 0},
+		{"a login", false, fixture.CreateSession.Call, 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			var permits atomic.Int32
 			count := limiter{wait: func(context.Context) error { permits.Add(1); return nil }}
-			s := setup{auth: webdelivery.SessionAuth(username, password), options: []webdelivery.Option{webdelivery.WithPurgeLimiter(count)}}
-			inService(t, s, func(f *fixture) {
+			s := fixture.Setup{Auth: webdelivery.SessionAuth(fixture.Username, fixture.Password), Options: []webdelivery.Option{webdelivery.WithPurgeLimiter(count)}}
+			fixture.InService(t, s, func(f *fixture.Fixture) {
 				if tt.expired {
-					require.NoError(f, getTask.call(f.Context(), f.client))
-					f.srv.ExpireSessions()
+					require.NoError(f, fixture.GetTask.Call(f.Context(), f.Client))
+					f.Srv.ExpireSessions()
 				}
-				require.NoError(f, tt.call(f.Context(), f.client))
+				require.NoError(f, tt.call(f.Context(), f.Client))
 				assert.Equal(f, tt.permits, permits.Load())
 			})
 		})
@@ -141,16 +142,16 @@ func TestTooFastPausesEverybody(t *testing.T) {
 	t.Parallel()
 	const apart = 530 * time.Millisecond
 	for _, status := range []int{429, 503} {
-		inFakeTime(t, setup{}, func(f *fixture) {
-			f.warm()
+		fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+			f.Warm()
 			// The refusal takes a second, so that the second purge has left by then.
-			f.fail(testserver.Fault{Path: "/cache/purge", Count: 1, Status: status, Header: http.Header{"Retry-After": {"5"}}, Delay: time.Second})
+			f.AddFault(testserver.Fault{Path: "/cache/purge", Count: 1, Status: status, Header: http.Header{"Retry-After": {"5"}}, Delay: time.Second})
 			var wg sync.WaitGroup
 			for range 5 {
-				wg.Go(func() { assert.NoError(f, submit.call(f.Context(), f.client)) })
+				wg.Go(func() { assert.NoError(f, fixture.Submit.Call(f.Context(), f.Client)) })
 			}
 			wg.Wait()
-			times := f.arrivals()
+			times := arrivals(f)
 			require.Len(f, times, 6)
 			assert.Equal(f, []time.Duration{0, 0}, times[:2], "the rejected purge, and the one that left with it")
 			assert.GreaterOrEqual(f, times[2], 6*time.Second)
@@ -167,23 +168,23 @@ func TestTooFastPausesEverybody(t *testing.T) {
 // A caller whose context ends while it waits takes no permit: the callers behind it move up.
 func TestGivingUpLeavesNoHole(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		f.takeSlots()
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		f.TakeSlots()
 		impatient, cancel := context.WithCancel(f.Context())
 		var wg sync.WaitGroup
 		for range 3 {
 			wg.Go(func() {
-				err := submit.call(impatient, f.client)
+				err := fixture.Submit.Call(impatient, f.Client)
 				assert.ErrorIs(f, err, context.Canceled)
 				assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 			})
 		}
 		synctest.Wait()
-		wg.Go(func() { assert.NoError(f, submit.call(f.Context(), f.client)) })
+		wg.Go(func() { assert.NoError(f, fixture.Submit.Call(f.Context(), f.Client)) })
 		time.Sleep(100 * time.Millisecond)
 		cancel()
 		wg.Wait()
-		assert.Equal(f, inPairs(3), f.arrivals())
+		assert.Equal(f, inPairs(3), arrivals(f))
 	})
 }
 
@@ -192,11 +193,11 @@ func TestABrokenLimiterSendsNothing(t *testing.T) {
 	t.Parallel()
 	var waits atomic.Int32
 	broken := limiter{wait: func(context.Context) error { waits.Add(1); return assert.AnError }}
-	inFakeTime(t, setup{options: []webdelivery.Option{webdelivery.WithPurgeLimiter(broken)}}, func(f *fixture) {
-		err := submit.call(f.Context(), f.client)
+	fixture.InFakeTime(t, fixture.Setup{Options: []webdelivery.Option{webdelivery.WithPurgeLimiter(broken)}}, func(f *fixture.Fixture) {
+		err := fixture.Submit.Call(f.Context(), f.Client)
 		require.ErrorIs(f, err, assert.AnError)
 		assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
-		assert.Zero(f, f.requests(submit))
+		assert.Zero(f, f.Requests(fixture.Submit))
 		assert.Equal(f, int32(1), waits.Load())
 	})
 }
@@ -215,16 +216,16 @@ func TestABrokenLimiterSlowsNothing(t *testing.T) {
 			return nil
 		}
 	}}
-	s := setup{server: testserver.Config{PurgeRate: -1}, options: []webdelivery.Option{webdelivery.WithPurgeLimiter(first)}}
-	inFakeTime(t, s, func(f *fixture) {
-		require.ErrorIs(f, submit.call(f.Context(), f.client), assert.AnError)
-		require.PanicsWithValue(f, "limiter", func() { _ = submit.call(f.Context(), f.client) })
-		f.fail(testserver.Fault{Path: "/cache/purge", Count: 3, Status: 429})
-		require.NoError(f, submit.call(f.Context(), f.client))
+	s := fixture.Setup{Server: testserver.Config{PurgeRate: -1}, Options: []webdelivery.Option{webdelivery.WithPurgeLimiter(first)}}
+	fixture.InFakeTime(t, s, func(f *fixture.Fixture) {
+		require.ErrorIs(f, fixture.Submit.Call(f.Context(), f.Client), assert.AnError)
+		require.PanicsWithValue(f, "limiter", func() { _ = fixture.Submit.Call(f.Context(), f.Client) })
+		f.AddFault(testserver.Fault{Path: "/cache/purge", Count: 3, Status: 429})
+		require.NoError(f, fixture.Submit.Call(f.Context(), f.Client))
 		time.Sleep(time.Hour)
 		began := time.Now()
 		for range 5 {
-			require.NoError(f, submit.call(f.Context(), f.client))
+			require.NoError(f, fixture.Submit.Call(f.Context(), f.Client))
 		}
 		assert.Zero(f, time.Since(began))
 	})
@@ -234,14 +235,14 @@ func TestABrokenLimiterSlowsNothing(t *testing.T) {
 // matches DeadlineExceeded.
 func TestARateLimiterFits(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
 		slow := webdelivery.WithPurgeLimiter(rate.NewLimiter(rate.Every(time.Hour), 1))
-		client := f.newClient(f.srv.URL(), setup{options: []webdelivery.Option{slow}})
-		require.NoError(f, submit.call(f.Context(), client))
+		client := f.NewClient(f.Srv.URL(), fixture.Setup{Options: []webdelivery.Option{slow}})
+		require.NoError(f, fixture.Submit.Call(f.Context(), client))
 		ctx, cancel := context.WithTimeout(f.Context(), time.Minute)
 		defer cancel()
 		began := time.Now()
-		require.ErrorIs(f, submit.call(ctx, client), context.DeadlineExceeded)
+		require.ErrorIs(f, fixture.Submit.Call(ctx, client), context.DeadlineExceeded)
 		assert.Zero(f, time.Since(began))
 	})
 }
@@ -251,43 +252,43 @@ func TestARateLimiterFits(t *testing.T) {
 func TestADeadlineBeforeThePermit(t *testing.T) {
 	t.Parallel()
 	// late submits with a deadline and checks that it fails without waiting.
-	late := func(f *fixture, d time.Duration) {
+	late := func(f *fixture.Fixture, d time.Duration) {
 		f.Helper()
 		ctx, cancel := context.WithTimeout(f.Context(), d)
 		defer cancel()
 		began := time.Now()
-		err := submit.call(ctx, f.client)
+		err := fixture.Submit.Call(ctx, f.Client)
 		require.ErrorIs(f, err, context.DeadlineExceeded)
 		assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 		assert.Zero(f, time.Since(began))
 	}
-	inFakeTime(t, setup{}, func(f *fixture) {
-		f.takeSlots()
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		f.TakeSlots()
 		late(f, hold-time.Millisecond)
 		var wg sync.WaitGroup
 		for range 5 { // two at 1.05 s, two at 2.1 s, one at 3.15 s
-			wg.Go(func() { assert.NoError(f, submit.call(f.Context(), f.client)) })
+			wg.Go(func() { assert.NoError(f, fixture.Submit.Call(f.Context(), f.Client)) })
 		}
 		synctest.Wait()
 		late(f, 3*hold-time.Millisecond)
 		ctx, cancel := context.WithTimeout(f.Context(), 3*hold+time.Millisecond)
 		defer cancel()
-		assert.NoError(f, submit.call(ctx, f.client))
+		assert.NoError(f, fixture.Submit.Call(ctx, f.Client))
 		wg.Wait()
-		assert.Equal(f, inPairs(8), f.arrivals())
+		assert.Equal(f, inPairs(8), arrivals(f))
 	})
-	inFakeTime(t, setup{}, func(f *fixture) {
-		f.fail(testserver.Fault{Path: "/cache/purge", Skip: 2, Count: 1, Delay: time.Second, Status: 503, Header: http.Header{"Retry-After": {"30"}}})
-		f.takeSlots()
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		f.AddFault(testserver.Fault{Path: "/cache/purge", Skip: 2, Count: 1, Delay: time.Second, Status: 503, Header: http.Header{"Retry-After": {"30"}}})
+		f.TakeSlots()
 		var wg sync.WaitGroup
-		wg.Go(func() { assert.NoError(f, submit.call(f.Context(), f.client)) }) // rejected at 2.05 s
+		wg.Go(func() { assert.NoError(f, fixture.Submit.Call(f.Context(), f.Client)) }) // rejected at 2.05 s
 		synctest.Wait()
-		wg.Go(func() { assert.NoError(f, submit.call(f.Context(), f.client)) }) // accepted at 1.05 s, and frees its slot at 2.1 s
+		wg.Go(func() { assert.NoError(f, fixture.Submit.Call(f.Context(), f.Client)) }) // accepted at 1.05 s, and frees its slot at 2.1 s
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(f.Context(), 20*time.Second)
 		defer cancel()
 		began := time.Now()
-		require.ErrorIs(f, submit.call(ctx, f.client), context.DeadlineExceeded)
+		require.ErrorIs(f, fixture.Submit.Call(ctx, f.Client), context.DeadlineExceeded)
 		assert.Equal(f, 2050*time.Millisecond, time.Since(began), "when the pause began")
 		late(f, 29*time.Second)
 		wg.Wait()
@@ -306,9 +307,9 @@ func TestPauseIsTold(t *testing.T) {
 			pause: func(d time.Duration) error { paused = append(paused, d); return assert.AnError },
 		}
 		logger := webdelivery.WithLogger(slog.New(slog.NewTextHandler(&log, nil)))
-		inFakeTime(t, setup{options: []webdelivery.Option{webdelivery.WithPurgeLimiter(pausing), logger}}, func(f *fixture) {
-			f.fail(testserver.Fault{Path: "/cache/purge", Count: 1, Status: 429, Header: http.Header{"Retry-After": {asked}}})
-			_ = submit.call(f.Context(), f.client) // an error of Pause changes nothing for the call
+		fixture.InFakeTime(t, fixture.Setup{Options: []webdelivery.Option{webdelivery.WithPurgeLimiter(pausing), logger}}, func(f *fixture.Fixture) {
+			f.AddFault(testserver.Fault{Path: "/cache/purge", Count: 1, Status: 429, Header: http.Header{"Retry-After": {asked}}})
+			_ = fixture.Submit.Call(f.Context(), f.Client) // an error of Pause changes nothing for the call
 			assert.Equal(f, []time.Duration{want}, paused)
 			assert.Contains(f, log.String(), "purge limiter not paused")
 		})
@@ -323,9 +324,9 @@ func TestOneRefusedPurgePausesNobody(t *testing.T) {
 		wait:  func(context.Context) error { return nil },
 		pause: func(time.Duration) error { pauses.Add(1); return nil },
 	}
-	s := setup{server: testserver.Config{PurgeRate: -1}, options: []webdelivery.Option{webdelivery.WithPurgeLimiter(pausing)}}
-	inFakeTime(t, s, func(f *fixture) {
-		f.fail(testserver.Fault{Path: "/cache/purge", Handler: func(w http.ResponseWriter, r *http.Request) {
+	s := fixture.Setup{Server: testserver.Config{PurgeRate: -1}, Options: []webdelivery.Option{webdelivery.WithPurgeLimiter(pausing)}}
+	fixture.InFakeTime(t, s, func(f *fixture.Fixture) {
+		f.AddFault(testserver.Fault{Path: "/cache/purge", Handler: func(w http.ResponseWriter, r *http.Request) {
 			if body, _ := io.ReadAll(r.Body); bytes.Contains(body, []byte("/refused")) {
 				w.WriteHeader(http.StatusTooManyRequests)
 				return
@@ -335,14 +336,14 @@ func TestOneRefusedPurgePausesNobody(t *testing.T) {
 		}})
 		done := make(chan error)
 		go func() {
-			_, err := f.client.Purge.Submit(f.Context(), purgeOf("https://www.example.com/refused"))
+			_, err := f.Client.Purge.Submit(f.Context(), fixture.PurgeOf("https://www.example.com/refused"))
 			done <- err
 		}()
 		for range 200 {
 			time.Sleep(time.Second)
-			require.NoError(f, submit.call(f.Context(), f.client))
+			require.NoError(f, fixture.Submit.Call(f.Context(), f.Client))
 		}
-		refused, paused := f.requests(submit)-200, int(pauses.Load())
+		refused, paused := f.Requests(fixture.Submit)-200, int(pauses.Load())
 		assert.Greater(f, refused, 10)
 		assert.Less(f, paused, refused/2, "only the first refusals, before the service accepts others")
 		require.ErrorIs(f, <-done, webdelivery.ErrRateLimited)
@@ -388,14 +389,14 @@ func TestWhyAQueuedPurgeWasNotSent(t *testing.T) {
 	t.Parallel()
 	never := limiter{wait: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }}
 	for why, l := range map[string]webdelivery.Limiter{"": never, ": the next permit comes in 5s": waiting{never}} {
-		inFakeTime(t, setup{options: []webdelivery.Option{webdelivery.WithPurgeLimiter(l)}}, func(f *fixture) {
-			q, err := f.client.Purge.NewQueue(webdelivery.QueueOptions{})
+		fixture.InFakeTime(t, fixture.Setup{Options: []webdelivery.Option{webdelivery.WithPurgeLimiter(l)}}, func(f *fixture.Fixture) {
+			q, err := f.Client.Purge.NewQueue(webdelivery.QueueOptions{})
 			require.NoError(f, err)
 			ctx, cancel := context.WithTimeout(f.Context(), time.Second)
 			defer cancel()
-			_, err = q.Purge(ctx, webdelivery.Exact(anObject))
+			_, err = q.Purge(ctx, webdelivery.Exact(fixture.AnObject))
 			require.ErrorIs(f, err, context.DeadlineExceeded)
-			require.EqualError(f, err, "webdelivery: purge of "+anObject+": context deadline exceeded before the purge was sent"+why)
+			require.EqualError(f, err, "webdelivery: purge of "+fixture.AnObject+": context deadline exceeded before the purge was sent"+why)
 			assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 
 			ctx, cancel = context.WithTimeout(f.Context(), time.Second)
@@ -425,21 +426,21 @@ func (l limiter) Pause(_ context.Context, d time.Duration) error {
 // A permit ends also if the transport or the limiter panics, so that a program that recovers can purge on.
 func TestAPanicEndsThePermit(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		panicking := f.newClient(f.srv.URL(), setup{options: []webdelivery.Option{webdelivery.WithHTTPClient(&http.Client{
-			Transport: roundTripper(func(*http.Request) (*http.Response, error) { panic("transport") }),
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		panicking := f.NewClient(f.Srv.URL(), fixture.Setup{Options: []webdelivery.Option{webdelivery.WithHTTPClient(&http.Client{
+			Transport: fixture.RoundTripper(func(*http.Request) (*http.Response, error) { panic("transport") }),
 		})}})
 		began := time.Now()
 		for range 5 {
-			assert.PanicsWithValue(f, "transport", func() { _ = submit.call(f.Context(), panicking) })
+			assert.PanicsWithValue(f, "transport", func() { _ = fixture.Submit.Call(f.Context(), panicking) })
 		}
 		assert.GreaterOrEqual(f, time.Since(began), 2*5*time.Second, "nobody knows whether the request arrives")
-		require.NoError(f, submit.call(f.Context(), f.client))
-		limited := f.newClient(f.srv.URL(), setup{options: []webdelivery.Option{webdelivery.WithPurgeLimiter(panickingLimiter{})}})
+		require.NoError(f, fixture.Submit.Call(f.Context(), f.Client))
+		limited := f.NewClient(f.Srv.URL(), fixture.Setup{Options: []webdelivery.Option{webdelivery.WithPurgeLimiter(panickingLimiter{})}})
 		for range 5 {
-			assert.PanicsWithValue(f, "limiter", func() { _ = submit.call(f.Context(), limited) })
+			assert.PanicsWithValue(f, "limiter", func() { _ = fixture.Submit.Call(f.Context(), limited) })
 		}
-		require.NoError(f, submit.call(f.Context(), f.client))
+		require.NoError(f, fixture.Submit.Call(f.Context(), f.Client))
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 	"github.com/webdelivery/webdelivery-go/internal/operations"
 )
 
@@ -32,11 +33,11 @@ func lastHour(limit int) webdelivery.EventsQuery {
 }
 
 // inReliableService runs a test in a service that has something for every operation.
-func inReliableService(t *testing.T, s setup, test func(f *fixture)) {
+func inReliableService(t *testing.T, s fixture.Setup, test func(f *fixture.Fixture)) {
 	t.Helper()
-	s.server.EventsPerSecond = operations.EventRate
-	inFakeTime(t, s, func(f *fixture) {
-		operations.Fill(f.srv, f.client)
+	s.Server.EventsPerSecond = operations.EventRate
+	fixture.InFakeTime(t, s, func(f *fixture.Fixture) {
+		operations.Fill(f.Srv, f.Client)
 		test(f)
 	})
 }
@@ -88,24 +89,24 @@ type prepared struct {
 }
 
 // prepare reads what the call needs, before any fault is added.
-func (f *fixture) prepare(op operationOf) prepared {
+func prepare(f *fixture.Fixture, op operationOf) prepared {
 	f.Helper()
-	service := operations.Service{Server: f.srv, Client: f.client, Task: operations.FirstTask, List: operations.FirstList}
+	service := operations.Service{Server: f.Srv, Client: f.Client, Task: operations.FirstTask, List: operations.FirstList}
 	use, err := op.Prepare(f.Context(), service)
 	require.NoError(f, err)
 	p := prepared{use: use, end: use.End, call: func(ctx context.Context, c *webdelivery.Client) (int, error) {
 		return op.Call(ctx, c, use)
 	}}
 	if op.Changes() {
-		p.done = func() bool { return op.Applied(f.srv, use) }
+		p.done = func() bool { return op.Applied(f.Srv, use) }
 	}
 	return p
 }
 
 // transaction submits a purge and returns its transaction.
-func (f *fixture) transaction() int64 {
+func transaction(f *fixture.Fixture) int64 {
 	f.Helper()
-	receipt, err := f.client.Purge.Submit(f.Context(), purgeOf(anObject))
+	receipt, err := f.Client.Purge.Submit(f.Context(), fixture.PurgeOf(fixture.AnObject))
 	require.NoError(f, err)
 	return receipt.TransactionID
 }
@@ -128,7 +129,7 @@ func everyStep() []step {
 				defer cancel()
 				ctx = bounded
 			}
-			return op.Run(ctx, c, &operations.Use{Task: taskID, List: listID, Entry: "1", Transaction: 1, Poll: time.Second, Show: show})
+			return op.Run(ctx, c, &operations.Use{Task: fixture.TaskID, List: fixture.ListID, Entry: "1", Transaction: 1, Poll: time.Second, Show: show})
 		}})
 		if op.Name == "Stats.Events.All" {
 			steps = append(steps, scanning[event](op, "with Scan"), scanning[number](op, "with a Scan that does not fit"))

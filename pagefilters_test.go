@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 )
 
 // filtered is a read of a collection with parameters.
@@ -29,7 +30,7 @@ func filteredReads() []filtered {
 	entries := func(ahead int) func(ctx context.Context, c *webdelivery.Client) ([]string, error) {
 		return func(ctx context.Context, c *webdelivery.Client) ([]string, error) {
 			options := webdelivery.EntryOptions{Count: 2, ReadAhead: ahead}
-			return gather(idsOf(c.NetworkLists.AllEntries(ctx, listID, options), func(e webdelivery.NetworkListEntry) string { return e.ID }))
+			return fixture.Gather(idsOf(c.NetworkLists.AllEntries(ctx, fixture.ListID, options), func(e webdelivery.NetworkListEntry) string { return e.ID }))
 		}
 	}
 	return []filtered{
@@ -38,7 +39,7 @@ func filteredReads() []filtered {
 			url.Values{"status": {"failed"}, "operation": {"a&b ü"}, "since": {"2026-11-20T08:30:00.005+0000"}, "count": {"2"}},
 			func(ctx context.Context, c *webdelivery.Client) ([]string, error) {
 				options := webdelivery.TaskListOptions{Status: "failed", Operation: "a&b ü", Since: since, Count: 2}
-				return gather(idsOf(c.Tasks.All(ctx, options), func(t webdelivery.Task) string { return t.ID }))
+				return fixture.Gather(idsOf(c.Tasks.All(ctx, options), func(t webdelivery.Task) string { return t.ID }))
 			},
 		},
 		{
@@ -46,11 +47,11 @@ func filteredReads() []filtered {
 			url.Values{"type": {"GEO"}, "deprecated": {"true"}, "count": {"2"}},
 			func(ctx context.Context, c *webdelivery.Client) ([]string, error) {
 				options := webdelivery.NetworkListOptions{Type: webdelivery.ListTypeGEO, Deprecated: true, Count: 2}
-				return gather(idsOf(c.NetworkLists.All(ctx, options), func(l webdelivery.NetworkList) string { return l.ID }))
+				return fixture.Gather(idsOf(c.NetworkLists.All(ctx, options), func(l webdelivery.NetworkList) string { return l.ID }))
 			},
 		},
-		{"AllEntries", "/config/networklists/" + listID + "/entries", url.Values{"count": {"2"}}, entries(0)},
-		{"AllEntries with ReadAhead", "/config/networklists/" + listID + "/entries", url.Values{"count": {"2"}}, entries(2)},
+		{"AllEntries", "/config/networklists/" + fixture.ListID + "/entries", url.Values{"count": {"2"}}, entries(0)},
+		{"AllEntries with ReadAhead", "/config/networklists/" + fixture.ListID + "/entries", url.Values{"count": {"2"}}, entries(2)},
 	}
 }
 
@@ -81,7 +82,7 @@ func (s *filteringService) answer(r *http.Request) *http.Response {
 	if s.counted {
 		counts = fmt.Sprintf(`"page_index":%d,"page_count":3,"total":6,`, page)
 	}
-	return response(http.StatusOK, fmt.Appendf(nil, `{"items":[%s,%s],%s"has_more":%t,"next_uri":%s}`,
+	return fixture.Response(http.StatusOK, fmt.Appendf(nil, `{"items":[%s,%s],%s"has_more":%t,"next_uri":%s}`,
 		anyItem(fmt.Sprint("a", page)), anyItem(fmt.Sprint("b", page)), counts, page < 3, next))
 }
 
@@ -95,7 +96,7 @@ func TestFiltersHoldOnEveryPage(t *testing.T) {
 				t.Run(fmt.Sprint(op.name, " ", next, " ", counted), func(t *testing.T) {
 					t.Parallel()
 					service := &filteringService{next: strings.ReplaceAll(next, "{all}", op.sent.Encode()), counted: counted}
-					ids, err := op.read(t.Context(), answered(t, service.answer))
+					ids, err := op.read(t.Context(), fixture.Answered(t, service.answer))
 					require.NoError(t, err)
 					assert.Equal(t, []string{"a1", "b1", "a2", "b2", "a3", "b3"}, ids)
 					require.Len(t, service.requests, 3)
@@ -132,7 +133,7 @@ func TestFiltersThatNextURIContradicts(t *testing.T) {
 			t.Run(op.name+" "+next, func(t *testing.T) {
 				t.Parallel()
 				service := &filteringService{next: next}
-				ids, err := op.read(t.Context(), answered(t, service.answer))
+				ids, err := op.read(t.Context(), fixture.Answered(t, service.answer))
 				require.NoError(t, err)
 				assert.Len(t, ids, 6)
 				for i, r := range service.requests {

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
@@ -89,9 +90,9 @@ func idsOf[T any](all iter.Seq2[T, error], id func(T) string) iter.Seq2[string, 
 // readers returns all the ways to read a collection to its end.
 func readers() map[string]reader {
 	entries := func(ahead int) reader {
-		return reader{"/config/networklists/" + listID + "/entries", func(ctx context.Context, c *webdelivery.Client, o paging) iter.Seq2[string, error] {
+		return reader{"/config/networklists/" + fixture.ListID + "/entries", func(ctx context.Context, c *webdelivery.Client, o paging) iter.Seq2[string, error] {
 			options := webdelivery.EntryOptions{Page: o.page, Count: o.count, ReadAhead: ahead}
-			return idsOf(c.NetworkLists.AllEntries(ctx, listID, options), func(e webdelivery.NetworkListEntry) string { return e.ID })
+			return idsOf(c.NetworkLists.AllEntries(ctx, fixture.ListID, options), func(e webdelivery.NetworkListEntry) string { return e.ID })
 		}}
 	}
 	return map[string]reader{
@@ -154,9 +155,9 @@ func TestPagesThatSayNothingOfFurtherOnes(t *testing.T) {
 					t.Parallel()
 					service := tt.service
 					service.shape = shape
-					readPager(t, reader, service, tt.ask, func(f *fixture, ids []string, err error) {
+					readPager(t, reader, service, tt.ask, func(f *fixture.Fixture, ids []string, err error) {
 						assert.Equal(f, items(tt.from, tt.to), ids)
-						assert.Len(f, f.srv.Requests(), tt.requests)
+						assert.Len(f, f.Srv.Requests(), tt.requests)
 						checkEnd(f, err, tt.is, tt.broken, cmp.Or(tt.pages, tt.requests))
 					})
 				})
@@ -202,9 +203,9 @@ func TestPagesThatSayALittle(t *testing.T) {
 				t.Parallel()
 				service := tt.service
 				service.shape = strings.ReplaceAll(tt.shape, "tasks", member)
-				readPager(t, readers()["Tasks.All"], service, tt.ask, func(f *fixture, ids []string, err error) {
+				readPager(t, readers()["Tasks.All"], service, tt.ask, func(f *fixture.Fixture, ids []string, err error) {
 					assert.Equal(f, items(tt.from, tt.to), ids)
-					assert.Len(f, f.srv.Requests(), tt.requests)
+					assert.Len(f, f.Srv.Requests(), tt.requests)
 					checkEnd(f, err, nil, tt.broken, tt.requests)
 				})
 			})
@@ -212,11 +213,11 @@ func TestPagesThatSayALittle(t *testing.T) {
 	}
 }
 
-func readPager(t *testing.T, r reader, service pager, ask paging, check func(f *fixture, ids []string, err error)) {
+func readPager(t *testing.T, r reader, service pager, ask paging, check func(f *fixture.Fixture, ids []string, err error)) {
 	t.Helper()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		f.fail(testserver.Fault{Path: r.path, Handler: service.ServeHTTP})
-		ids, err := gather(r.read(f.Context(), f.client, ask))
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		f.AddFault(testserver.Fault{Path: r.path, Handler: service.ServeHTTP})
+		ids, err := fixture.Gather(r.read(f.Context(), f.Client, ask))
 		check(f, ids, err)
 	})
 }
@@ -229,7 +230,7 @@ func items(from, to int) []string {
 	return all
 }
 
-func checkEnd(f *fixture, err, is error, broken bool, pages int) {
+func checkEnd(f *fixture.Fixture, err, is error, broken bool, pages int) {
 	f.Helper()
 	var e *webdelivery.IncompleteError
 	switch {
@@ -264,14 +265,14 @@ func TestListOfAPageThatSaysNothing(t *testing.T) {
 	} {
 		t.Run(body, func(t *testing.T) {
 			t.Parallel()
-			page, err := always(t, []byte(body)).Tasks.List(t.Context(), webdelivery.TaskListOptions{})
+			page, err := fixture.Always(t, []byte(body)).Tasks.List(t.Context(), webdelivery.TaskListOptions{})
 			require.NoError(t, err)
 			page.Items = nil
 			assert.Equal(t, want, *page)
 		})
 	}
 	// On a later page a total proves nothing, because the size of the pages is unknown.
-	page, err := always(t, []byte(`{"tasks":[{"id":"a"}],"total":1}`)).Tasks.List(t.Context(), webdelivery.TaskListOptions{Page: 2})
+	page, err := fixture.Always(t, []byte(`{"tasks":[{"id":"a"}],"total":1}`)).Tasks.List(t.Context(), webdelivery.TaskListOptions{Page: 2})
 	require.NoError(t, err)
 	assert.True(t, page.HasMore)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 )
 
 // The client refuses a page that can be read in more than one way: a reader that chooses one of them may lose items.
@@ -41,7 +42,7 @@ func TestPagesThatAreAmbiguous(t *testing.T) {
 		for name, reader := range readers() {
 			t.Run(name+" "+body, func(t *testing.T) {
 				t.Parallel()
-				ids, err := gather(reader.read(t.Context(), always(t, []byte(body)), paging{}))
+				ids, err := fixture.Gather(reader.read(t.Context(), fixture.Always(t, []byte(body)), paging{}))
 				require.ErrorIs(t, err, webdelivery.ErrBadResponse)
 				require.ErrorContains(t, err, says)
 				assert.Empty(t, ids)
@@ -59,7 +60,7 @@ func TestPagesThatAreAmbiguous(t *testing.T) {
 		for name, reader := range readers() {
 			t.Run(name+" "+body, func(t *testing.T) {
 				t.Parallel()
-				ids, err := gather(reader.read(t.Context(), always(t, []byte(body)), paging{}))
+				ids, err := fixture.Gather(reader.read(t.Context(), fixture.Always(t, []byte(body)), paging{}))
 				require.NoError(t, err)
 				assert.Equal(t, []string{"a"}, ids)
 			})
@@ -74,10 +75,10 @@ var itemRange = regexp.MustCompile(`@(\d+)-(\d+)`)
 func bookOf(t *testing.T, path string, pages []string) (client *webdelivery.Client, requests func() int) {
 	t.Helper()
 	var sent atomic.Int64
-	return answered(t, func(r *http.Request) *http.Response {
+	return fixture.Answered(t, func(r *http.Request) *http.Response {
 		if sent.Add(1) > 50 {
 			t.Error("the client sends requests without end")
-			return response(http.StatusTeapot, nil)
+			return fixture.Response(http.StatusTeapot, nil)
 		}
 		number := 1
 		if n, err := strconv.Atoi(r.URL.Query().Get("page")); err == nil {
@@ -86,7 +87,7 @@ func bookOf(t *testing.T, path string, pages []string) (client *webdelivery.Clie
 		page := strings.ReplaceAll(pages[min(number, len(pages))-1], "{path}", path)
 		page = strings.ReplaceAll(page, "{number}", strconv.Itoa(number))
 		page = strings.ReplaceAll(page, "{next}", strconv.Itoa(number+1))
-		return response(http.StatusOK, []byte(itemRange.ReplaceAllStringFunc(page, func(text string) string {
+		return fixture.Response(http.StatusOK, []byte(itemRange.ReplaceAllStringFunc(page, func(text string) string {
 			var from, to int
 			_, _ = fmt.Sscanf(text, "@%d-%d", &from, &to)
 			var items []string
@@ -118,7 +119,7 @@ func (tt *bookTest) run(t *testing.T) {
 		t.Run(tt.name+" "+name, func(t *testing.T) {
 			t.Parallel()
 			client, requests := bookOf(t, reader.path, tt.pages)
-			ids, err := gather(reader.read(t.Context(), client, paging{page: tt.page}))
+			ids, err := fixture.Gather(reader.read(t.Context(), client, paging{page: tt.page}))
 			assert.Len(t, ids, tt.items)
 			if tt.says == "" {
 				require.NoError(t, err)

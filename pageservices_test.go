@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 )
 
 // pagingService is a random service with pages. It says what its members say, and has at most one fault.
@@ -96,7 +97,7 @@ func (s *pagingService) answer(r *http.Request) *http.Response {
 		number = s.first
 	}
 	if number > len(s.pages) && s.past != 0 && number > 1 {
-		return response(s.past, nil)
+		return fixture.Response(s.past, nil)
 	}
 	items := []json.RawMessage{}
 	if number <= len(s.pages) {
@@ -106,7 +107,7 @@ func (s *pagingService) answer(r *http.Request) *http.Response {
 	}
 	if s.bare {
 		body, _ := json.Marshal(items)
-		return response(http.StatusOK, body)
+		return fixture.Response(http.StatusOK, body)
 	}
 	body, total, pages := map[string]any{"items": items}, 0, len(s.pages)
 	for _, ids := range s.pages {
@@ -142,7 +143,7 @@ func (s *pagingService) answer(r *http.Request) *http.Response {
 		body["next_uri"] = json.RawMessage(s.end)
 	}
 	text, _ := json.Marshal(body)
-	return response(http.StatusOK, text)
+	return fixture.Response(http.StatusOK, text)
 }
 
 // verdict says what reading the service must come to: all of the items, an *IncompleteError, or either of them. It
@@ -226,9 +227,9 @@ func TestPagingServices(t *testing.T) {
 				continue
 			}
 			var requests atomic.Int64
-			client := answered(t, func(r *http.Request) *http.Response {
+			client := fixture.Answered(t, func(r *http.Request) *http.Response {
 				if requests.Add(1) > 40 {
-					return response(http.StatusTeapot, nil)
+					return fixture.Response(http.StatusTeapot, nil)
 				}
 				assert.Equal(t, "/acme/v1"+reader.path, r.URL.Path)
 				return s.answer(r)
@@ -237,7 +238,7 @@ func TestPagingServices(t *testing.T) {
 			if s.first > 1 {
 				ask.page = s.first
 			}
-			ids, err := gather(reader.read(t.Context(), client, ask))
+			ids, err := fixture.Gather(reader.read(t.Context(), client, ask))
 			results[fmt.Sprint(ids, err != nil)] = name
 			context := fmt.Sprintf("seed %d, %s: %+v: %v", seed, name, *s, err)
 			if err != nil {

@@ -15,13 +15,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
 // readAll reads a sequence to its end and returns the ids and the error. It checks that nothing follows an error.
-func readAll(f *fixture, options webdelivery.TaskListOptions) (ids []string, err error) {
+func readAll(f *fixture.Fixture, options webdelivery.TaskListOptions) (ids []string, err error) {
 	f.Helper()
-	for task, e := range f.client.Tasks.All(f.Context(), options) {
+	for task, e := range f.Client.Tasks.All(f.Context(), options) {
 		require.NoError(f, err, "the sequence yields something after its error")
 		if err = e; e != nil {
 			assert.Zero(f, task)
@@ -54,16 +55,16 @@ func TestAllTasksFollowNextURIInEveryForm(t *testing.T) {
 			t.Run(basePath+" "+form, func(t *testing.T) {
 				t.Parallel()
 				server := testserver.Config{BasePath: basePath, Dialect: testserver.Dialect{NextURI: form}}
-				inFakeTime(t, setup{server: server}, func(f *fixture) {
+				fixture.InFakeTime(t, fixture.Setup{Server: server}, func(f *fixture.Fixture) {
 					for i := range 7 {
-						f.srv.AddTask(testserver.TaskSpec{ID: fmt.Sprint("t", i), Operation: "a&b ü"})
+						f.Srv.AddTask(testserver.TaskSpec{ID: fmt.Sprint("t", i), Operation: "a&b ü"})
 					}
-					f.srv.AddTask(testserver.TaskSpec{ID: "other"})
+					f.Srv.AddTask(testserver.TaskSpec{ID: "other"})
 					ids, err := readAll(f, webdelivery.TaskListOptions{Operation: "a&b ü", Count: 3})
 					require.NoError(f, err)
 					assert.Equal(f, []string{"t0", "t1", "t2", "t3", "t4", "t5", "t6"}, ids)
-					assert.Equal(f, 3, f.srv.Count(http.MethodGet, "/tasks"))
-					assert.Len(f, f.srv.Requests(), 3)
+					assert.Equal(f, 3, f.Srv.Count(http.MethodGet, "/tasks"))
+					assert.Len(f, f.Srv.Requests(), 3)
 
 					ids, err = readAll(f, webdelivery.TaskListOptions{Operation: "a&b ü", Count: 3, Page: 2})
 					require.NoError(f, err)
@@ -97,20 +98,20 @@ func TestAllReadsEveryPageHoweverNextURIIsSpelled(t *testing.T) {
 			for name, reader := range readers() {
 				t.Run(strings.Join([]string{name, spelling, numbers}, " "), func(t *testing.T) {
 					t.Parallel()
-					inFakeTime(t, setup{}, func(f *fixture) {
-						host := strings.TrimPrefix(f.srv.URL(), "http://")
-						next := strings.NewReplacer("{n}", "2", "{path}", reader.path, "{origin}", f.srv.URL(), "{host}", host).Replace(spelling)
+					fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+						host := strings.TrimPrefix(f.Srv.URL(), "http://")
+						next := strings.NewReplacer("{n}", "2", "{path}", reader.path, "{origin}", f.Srv.URL(), "{host}", host).Replace(spelling)
 						first, last := numbers, numbers
 						if numbers != "" {
 							first, last = fmt.Sprintf(numbers, 1), fmt.Sprintf(numbers, 2)
 						}
-						answerWith(f, reader.path, fmt.Sprintf(`{"items":[%s],%s"has_more":true,"next_uri":%q}`, anyItem("a"), first, next),
+						fixture.AnswerWith(f, reader.path, fmt.Sprintf(`{"items":[%s],%s"has_more":true,"next_uri":%q}`, anyItem("a"), first, next),
 							fmt.Sprintf(`{"items":[%s],%s"has_more":false,"next_uri":null}`, anyItem("b"), last))
-						ids, err := gather(reader.read(f.Context(), f.client, paging{}))
+						ids, err := fixture.Gather(reader.read(f.Context(), f.Client, paging{}))
 						require.NoError(f, err)
 						assert.Equal(f, []string{"a", "b"}, ids)
-						assert.Equal(f, 2, f.srv.Count(http.MethodGet, reader.path))
-						assert.Zero(f, f.srv.ForeignDials())
+						assert.Equal(f, 2, f.Srv.Count(http.MethodGet, reader.path))
+						assert.Zero(f, f.Srv.ForeignDials())
 					})
 				})
 			}
@@ -124,14 +125,14 @@ func TestReadAheadIsBounded(t *testing.T) {
 	for ahead, want := range map[int]int32{3: 3, 1000: 1000, 5000: 1000} {
 		synctest.Test(t, func(t *testing.T) {
 			var underWay, most atomic.Int32
-			client := answered(t, func(r *http.Request) *http.Response {
+			client := fixture.Answered(t, func(r *http.Request) *http.Response {
 				most.Store(max(most.Load(), underWay.Add(1)))
 				defer underWay.Add(-1)
 				time.Sleep(time.Second) // until all of them are here
 				page := cmp.Or(r.URL.Query().Get("page"), "1")
-				return response(http.StatusOK, fmt.Appendf(nil, `{"items":[%s],"page_index":%s,"page_count":1500}`, anyItem("i"+page), page))
+				return fixture.Response(http.StatusOK, fmt.Appendf(nil, `{"items":[%s],"page_index":%s,"page_count":1500}`, anyItem("i"+page), page))
 			})
-			all, err := webdelivery.Collect(client.NetworkLists.AllEntries(t.Context(), listID, webdelivery.EntryOptions{ReadAhead: ahead}))
+			all, err := webdelivery.Collect(client.NetworkLists.AllEntries(t.Context(), fixture.ListID, webdelivery.EntryOptions{ReadAhead: ahead}))
 			require.NoError(t, err)
 			assert.Len(t, all, 1500)
 			assert.Equal(t, want, most.Load())
@@ -146,13 +147,13 @@ func TestAllNoticesACircle(t *testing.T) {
 		for _, pages := range []int{1, 3} {
 			t.Run(fmt.Sprint(next, " after ", pages), func(t *testing.T) {
 				t.Parallel()
-				inFakeTime(t, setup{}, func(f *fixture) {
+				fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
 					var bodies []string
 					for i := 1; i < pages; i++ {
 						bodies = append(bodies, pageOf(0, fmt.Sprint("/tasks?page=", i+1), fmt.Sprint("t", i)))
 					}
 					bodies = append(bodies, pageOf(0, next, "last"), pageOf(0, "/tasks?page=2", []string{"last", "t1"}[min(pages-1, 1)]))
-					answerWith(f, "/tasks", bodies...)
+					fixture.AnswerWith(f, "/tasks", bodies...)
 					ids, err := readAll(f, webdelivery.TaskListOptions{Page: 1, Count: 1})
 					assert.Len(f, ids, pages)
 					var broken *webdelivery.IncompleteError
@@ -160,8 +161,8 @@ func TestAllNoticesACircle(t *testing.T) {
 					assert.Equal(f, "/acme/v1/tasks", broken.Path)
 					assert.Equal(f, pages+1, broken.Page)
 					assert.Contains(f, broken.Reason, "repeats")
-					assert.Len(f, f.srv.Requests(), pages+1)
-					assert.Zero(f, f.srv.ForeignDials())
+					assert.Len(f, f.Srv.Requests(), pages+1)
+					assert.Zero(f, f.Srv.ForeignDials())
 					assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 				})
 			})
@@ -175,18 +176,18 @@ func TestAllTasksReadOnAfterEmptyPages(t *testing.T) {
 	for _, items := range []string{`"items":[]`, `"items":null`, `"tasks":[]`, `"tasks":null`, `"total":2,"items":[]`} {
 		t.Run(items, func(t *testing.T) {
 			t.Parallel()
-			inFakeTime(t, setup{}, func(f *fixture) {
+			fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
 				empty := `{` + items + `,"has_more":true,"next_uri":"/tasks?page=%d"}`
-				answerWith(f, "/tasks", fmt.Sprintf(empty, 2), fmt.Sprintf(empty, 3), pageOf(3, "/tasks?page=4", "a"),
+				fixture.AnswerWith(f, "/tasks", fmt.Sprintf(empty, 2), fmt.Sprintf(empty, 3), pageOf(3, "/tasks?page=4", "a"),
 					fmt.Sprintf(empty, 5), fmt.Sprintf(empty, 6), pageOf(6, "", "b"))
 				ids, err := readAll(f, webdelivery.TaskListOptions{})
 				require.NoError(f, err)
 				assert.Equal(f, []string{"a", "b"}, ids)
-				assert.Len(f, f.srv.Requests(), 6)
+				assert.Len(f, f.Srv.Requests(), 6)
 			})
-			inFakeTime(t, setup{}, func(f *fixture) {
-				answerWith(f, "/tasks", `{`+items+`,"has_more":false}`)
-				page, err := f.client.Tasks.List(f.Context(), webdelivery.TaskListOptions{})
+			fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+				fixture.AnswerWith(f, "/tasks", `{`+items+`,"has_more":false}`)
+				page, err := f.Client.Tasks.List(f.Context(), webdelivery.TaskListOptions{})
 				require.NoError(f, err)
 				assert.NotNil(f, page.Items)
 				assert.Empty(f, page.Items)

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
@@ -22,9 +23,9 @@ var anything = webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAll}
 // The plan for a list and a desired set, which are compared by meaning (open point 27).
 func TestPlan(t *testing.T) {
 	t.Parallel()
-	withList(t, setup{}, []string{"192.0.2.1", "192.0.2.2/32", "198.51.100.0/24", "2001:db8::1"}, func(f *fixture) {
+	fixture.WithList(t, fixture.Setup{}, []string{"192.0.2.1", "192.0.2.2/32", "198.51.100.0/24", "2001:db8::1"}, func(f *fixture.Fixture) {
 		desired := []string{"192.0.2.1/32", "203.0.113.7", "198.51.100.99/24", "::ffff:192.0.2.2", "203.0.113.7/32"}
-		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, desired, anything)
+		plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, desired, anything)
 		require.NoError(f, err)
 		assert.Equal(f, []string{"203.0.113.7"}, plan.Add)
 		require.Len(f, plan.Remove, 1)
@@ -35,20 +36,20 @@ func TestPlan(t *testing.T) {
 		assert.Equal(f, 5, plan.PeakSize, "added before removed")
 		assert.Equal(f, 2, plan.Requests)
 		assert.False(f, plan.Empty())
-		assert.Equal(f, `IP list blocklist (`+listID+`): add 1, remove 1, keep 3; 4 entries become 4, up to 5 during the change; 2 requests
+		assert.Equal(f, `IP list blocklist (`+fixture.ListID+`): add 1, remove 1, keep 3; 4 entries become 4, up to 5 during the change; 2 requests
 + 203.0.113.7
 - 2001:db8::1
 `, plan.String())
-		assert.Equal(f, 0, f.srv.Count(http.MethodPost, "")+f.srv.Count(http.MethodDelete, ""), "a plan changes nothing")
+		assert.Equal(f, 0, f.Srv.Count(http.MethodPost, "")+f.Srv.Count(http.MethodDelete, ""), "a plan changes nothing")
 
-		same, err := f.client.NetworkLists.Plan(f.Context(), listID, f.srv.Entries(listID), webdelivery.PlanOptions{})
+		same, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, f.Srv.Entries(fixture.ListID), webdelivery.PlanOptions{})
 		require.NoError(f, err)
 		assert.True(f, same.Empty())
-		assert.Equal(f, "IP list blocklist ("+listID+"): nothing to change, 4 entries\n", same.String())
-		result, err := f.client.NetworkLists.Apply(f.Context(), same, webdelivery.ApplyOptions{})
+		assert.Equal(f, "IP list blocklist ("+fixture.ListID+"): nothing to change, 4 entries\n", same.String())
+		result, err := f.Client.NetworkLists.Apply(f.Context(), same, webdelivery.ApplyOptions{})
 		require.NoError(f, err)
 		assert.Equal(f, 4, result.Size)
-		assert.Equal(f, 0, f.srv.Count(http.MethodPost, "")+f.srv.Count(http.MethodDelete, ""))
+		assert.Equal(f, 0, f.Srv.Count(http.MethodPost, "")+f.Srv.Count(http.MethodDelete, ""))
 	})
 }
 
@@ -57,7 +58,7 @@ func TestPlan(t *testing.T) {
 // ErrInvalid and nothing is sent; otherwise it is a PlanError.
 func TestPlansThatAreRefused(t *testing.T) {
 	t.Parallel()
-	list := addresses(100)
+	list := fixture.Addresses(100)
 	tests := []struct {
 		name    string
 		desired []string
@@ -90,23 +91,23 @@ func TestPlansThatAreRefused(t *testing.T) {
 		{"no digit before the point", list, webdelivery.PlanOptions{MaxRemove: ".5%"}, "MaxRemove", true},
 		{"no digit behind the point", list, webdelivery.PlanOptions{MaxRemove: "5.%"}, "MaxRemove", true},
 		{"a share without its sign", list, webdelivery.PlanOptions{MaxRemove: "0.2"}, "MaxRemove", true},
-		{"50,000", append(addresses(50_000)[100:], list...), webdelivery.PlanOptions{}, "", false},
-		{"50,001", addresses(50_001), webdelivery.PlanOptions{}, "desired", true},
+		{"50,000", append(fixture.Addresses(50_000)[100:], list...), webdelivery.PlanOptions{}, "", false},
+		{"50,001", fixture.Addresses(50_001), webdelivery.PlanOptions{}, "desired", true},
 		{"a country", []string{list[0], "DE"}, anything, "desired[1]", true},
 		{"no entry", []string{"www.example.com"}, anything, "desired[0]", false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			withList(t, setup{}, list, func(f *fixture) {
-				plan, err := f.client.NetworkLists.Plan(f.Context(), listID, tt.desired, tt.options)
+			fixture.WithList(t, fixture.Setup{}, list, func(f *fixture.Fixture) {
+				plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, tt.desired, tt.options)
 				if tt.field == "" {
 					require.NoError(f, err)
 					return
 				}
 				assert.Nil(f, plan)
 				assert.Equal(f, tt.field, fieldOf(f, err, tt.early))
-				assert.Equal(f, tt.early, len(f.srv.Requests()) == 0)
+				assert.Equal(f, tt.early, len(f.Srv.Requests()) == 0)
 				assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 			})
 		})
@@ -114,7 +115,7 @@ func TestPlansThatAreRefused(t *testing.T) {
 }
 
 // fieldOf returns the field of the first error: a ValidationError if it came before any request, otherwise a PlanError.
-func fieldOf(f *fixture, err error, early bool) string {
+func fieldOf(f *fixture.Fixture, err error, early bool) string {
 	f.Helper()
 	assert.Equal(f, early, errors.Is(err, webdelivery.ErrInvalid), "%v", err)
 	assert.Equal(f, !early, errors.Is(err, webdelivery.ErrPlanRefused), "%v", err)
@@ -132,8 +133,8 @@ func fieldOf(f *fixture, err error, early bool) string {
 // A plan that is stored as JSON is the same plan, and can be applied later.
 func TestAStoredPlan(t *testing.T) {
 	t.Parallel()
-	withList(t, setup{}, []string{"192.0.2.1", "192.0.2.2"}, func(f *fixture) {
-		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.2", "192.0.2.3"}, anything)
+	fixture.WithList(t, fixture.Setup{}, []string{"192.0.2.1", "192.0.2.2"}, func(f *fixture.Fixture) {
+		plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, []string{"192.0.2.2", "192.0.2.3"}, anything)
 		require.NoError(f, err)
 		stored, err := json.Marshal(plan)
 		require.NoError(f, err)
@@ -141,9 +142,9 @@ func TestAStoredPlan(t *testing.T) {
 		require.NoError(f, json.Unmarshal(stored, &read))
 		assert.Equal(f, *plan, read)
 		time.Sleep(time.Hour)
-		result, err := f.client.NetworkLists.Apply(f.Context(), &read, webdelivery.ApplyOptions{})
+		result, err := f.Client.NetworkLists.Apply(f.Context(), &read, webdelivery.ApplyOptions{})
 		require.NoError(f, err)
-		assert.Equal(f, []string{"192.0.2.2", "192.0.2.3"}, f.srv.Entries(listID))
+		assert.Equal(f, []string{"192.0.2.2", "192.0.2.3"}, f.Srv.Entries(fixture.ListID))
 		assert.Equal(f, 1, result.Added)
 		assert.Equal(f, 1, result.Removed)
 		assert.Equal(f, 2, result.Size)
@@ -153,30 +154,30 @@ func TestAStoredPlan(t *testing.T) {
 // A stored plan says when it was made and for whom. Another client refuses it, unless an earlier SDK stored it.
 func TestAPlanForAnotherService(t *testing.T) {
 	t.Parallel()
-	withList(t, setup{}, []string{"192.0.2.1"}, func(f *fixture) {
+	fixture.WithList(t, fixture.Setup{}, []string{"192.0.2.1"}, func(f *fixture.Fixture) {
 		made := time.Now()
-		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.2"}, anything)
+		plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, []string{"192.0.2.2"}, anything)
 		require.NoError(f, err)
 		assert.Equal(f, made.UTC().Truncate(time.Second), plan.MadeAt)
-		assert.Equal(f, f.srv.URL(), plan.Service)
-		assert.Equal(f, customer, plan.Customer)
-		sent := len(f.srv.Requests())
+		assert.Equal(f, f.Srv.URL(), plan.Service)
+		assert.Equal(f, fixture.Customer, plan.Customer)
+		sent := len(f.Srv.Requests())
 		for field, change := range map[string]func(*webdelivery.Plan){
 			"service":  func(p *webdelivery.Plan) { p.Service = "https://api.example.org" },
 			"customer": func(p *webdelivery.Plan) { p.Customer = "another" },
 		} {
 			other := *plan
 			change(&other)
-			result, err := f.client.NetworkLists.Apply(f.Context(), &other, webdelivery.ApplyOptions{})
+			result, err := f.Client.NetworkLists.Apply(f.Context(), &other, webdelivery.ApplyOptions{})
 			assert.Nil(f, result)
 			assert.Equal(f, field, fieldOf(f, err, true))
 		}
-		assert.Len(f, f.srv.Requests(), sent)
+		assert.Len(f, f.Srv.Requests(), sent)
 
 		plan.MadeAt, plan.Service, plan.Customer = time.Time{}, "", ""
-		_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+		_, err = f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
 		require.NoError(f, err)
-		assert.Equal(f, []string{"192.0.2.2"}, f.srv.Entries(listID))
+		assert.Equal(f, []string{"192.0.2.2"}, f.Srv.Entries(fixture.ListID))
 	})
 }
 
@@ -188,28 +189,32 @@ func TestAPlanThatWasCarriedOut(t *testing.T) {
 		held, desired string
 		change        func(srv *testserver.Server)
 	}{
-		"additions and removals":          {"192.0.2.1 192.0.2.2", "192.0.2.2 192.0.2.3 192.0.2.4", nil},
-		"all of the list":                 {"", "192.0.2.2", nil},
-		"nothing is left":                 {"192.0.2.1 192.0.2.2", "", nil},
-		"another entry was added":         {"192.0.2.1", "192.0.2.2", func(s *testserver.Server) { s.ChangeEntries(listID, []string{"192.0.2.9"}, nil) }},
-		"an addition was removed":         {"192.0.2.1", "192.0.2.2 192.0.2.3", func(s *testserver.Server) { s.ChangeEntries(listID, nil, []string{"192.0.2.3"}) }},
-		"a removed one was added again":   {"192.0.2.1", "192.0.2.2", func(s *testserver.Server) { s.ChangeEntries(listID, []string{"192.0.2.1"}, nil) }},
-		"what stays was exchanged":        {"192.0.2.1 192.0.2.2", "192.0.2.2 192.0.2.3", func(s *testserver.Server) { s.ChangeEntries(listID, []string{"192.0.2.9"}, []string{"192.0.2.2"}) }},
-		"an addition in another spelling": {"192.0.2.1", "192.0.2.2/32", func(s *testserver.Server) { s.ChangeEntries(listID, []string{"192.0.2.2"}, []string{"192.0.2.2/32"}) }},
+		"additions and removals":        {"192.0.2.1 192.0.2.2", "192.0.2.2 192.0.2.3 192.0.2.4", nil},
+		"all of the list":               {"", "192.0.2.2", nil},
+		"nothing is left":               {"192.0.2.1 192.0.2.2", "", nil},
+		"another entry was added":       {"192.0.2.1", "192.0.2.2", func(s *testserver.Server) { s.ChangeEntries(fixture.ListID, []string{"192.0.2.9"}, nil) }},
+		"an addition was removed":       {"192.0.2.1", "192.0.2.2 192.0.2.3", func(s *testserver.Server) { s.ChangeEntries(fixture.ListID, nil, []string{"192.0.2.3"}) }},
+		"a removed one was added again": {"192.0.2.1", "192.0.2.2", func(s *testserver.Server) { s.ChangeEntries(fixture.ListID, []string{"192.0.2.1"}, nil) }},
+		"what stays was exchanged": {"192.0.2.1 192.0.2.2", "192.0.2.2 192.0.2.3", func(s *testserver.Server) {
+			s.ChangeEntries(fixture.ListID, []string{"192.0.2.9"}, []string{"192.0.2.2"})
+		}},
+		"an addition in another spelling": {"192.0.2.1", "192.0.2.2/32", func(s *testserver.Server) {
+			s.ChangeEntries(fixture.ListID, []string{"192.0.2.2"}, []string{"192.0.2.2/32"})
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			withList(t, setup{}, strings.Fields(tt.held), func(f *fixture) {
-				plan, err := f.client.NetworkLists.Plan(f.Context(), listID, strings.Fields(tt.desired), anything)
+			fixture.WithList(t, fixture.Setup{}, strings.Fields(tt.held), func(f *fixture.Fixture) {
+				plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, strings.Fields(tt.desired), anything)
 				require.NoError(f, err)
-				first, err := f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true})
+				first, err := f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true})
 				require.NoError(f, err)
 				if tt.change != nil {
-					tt.change(f.srv)
+					tt.change(f.Srv)
 				}
-				changes := f.srv.Count(http.MethodPost, "") + f.srv.Count(http.MethodDelete, "")
-				polls := f.srv.Count(http.MethodGet, "/tasks/*")
-				again, err := f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true})
+				changes := f.Srv.Count(http.MethodPost, "") + f.Srv.Count(http.MethodDelete, "")
+				polls := f.Srv.Count(http.MethodGet, "/tasks/*")
+				again, err := f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true})
 				if tt.change != nil && name != "an addition in another spelling" {
 					require.ErrorIs(f, err, webdelivery.ErrPlanStale)
 					assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
@@ -217,8 +222,8 @@ func TestAPlanThatWasCarriedOut(t *testing.T) {
 					require.NoError(f, err)
 					assert.Equal(f, &webdelivery.ApplyResult{Size: first.Size}, again)
 				}
-				assert.Equal(f, changes, f.srv.Count(http.MethodPost, "")+f.srv.Count(http.MethodDelete, ""))
-				assert.Equal(f, polls, f.srv.Count(http.MethodGet, "/tasks/*"))
+				assert.Equal(f, changes, f.Srv.Count(http.MethodPost, "")+f.Srv.Count(http.MethodDelete, ""))
+				assert.Equal(f, polls, f.Srv.Count(http.MethodGet, "/tasks/*"))
 			})
 		})
 	}
@@ -228,26 +233,26 @@ func TestAPlanThatWasCarriedOut(t *testing.T) {
 // returns an error at the end.
 func TestPlansThatAreStale(t *testing.T) {
 	t.Parallel()
-	withList(t, setup{}, []string{"192.0.2.1", "192.0.2.2"}, func(f *fixture) {
-		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.2", "192.0.2.3"}, anything)
+	fixture.WithList(t, fixture.Setup{}, []string{"192.0.2.1", "192.0.2.2"}, func(f *fixture.Fixture) {
+		plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, []string{"192.0.2.2", "192.0.2.3"}, anything)
 		require.NoError(f, err)
-		f.srv.ChangeEntries(listID, []string{"203.0.113.1"}, nil)
-		_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+		f.Srv.ChangeEntries(fixture.ListID, []string{"203.0.113.1"}, nil)
+		_, err = f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
 		require.ErrorIs(f, err, webdelivery.ErrPlanStale)
-		assert.Equal(f, []string{"192.0.2.1", "192.0.2.2", "203.0.113.1"}, f.srv.Entries(listID))
+		assert.Equal(f, []string{"192.0.2.1", "192.0.2.2", "203.0.113.1"}, f.Srv.Entries(fixture.ListID))
 
-		plan, err = f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.2", "192.0.2.3"}, anything)
+		plan, err = f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, []string{"192.0.2.2", "192.0.2.3"}, anything)
 		require.NoError(f, err)
-		f.srv.ChangeEntries(listID, nil, []string{"192.0.2.1"})
-		f.srv.ChangeEntries(listID, []string{"192.0.2.1"}, nil) // a duplicate with another id
-		_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+		f.Srv.ChangeEntries(fixture.ListID, nil, []string{"192.0.2.1"})
+		f.Srv.ChangeEntries(fixture.ListID, []string{"192.0.2.1"}, nil) // a duplicate with another id
+		_, err = f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
 		require.ErrorIs(f, err, webdelivery.ErrPlanStale)
 
-		plan, err = f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.2", "192.0.2.3"}, anything)
+		plan, err = f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, []string{"192.0.2.2", "192.0.2.3"}, anything)
 		require.NoError(f, err)
-		_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Progress: func(p webdelivery.ApplyProgress) {
+		_, err = f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Progress: func(p webdelivery.ApplyProgress) {
 			if p.Added == 1 && p.Removed == 0 {
-				f.srv.ChangeEntries(listID, []string{"203.0.113.9"}, []string{"192.0.2.2"})
+				f.Srv.ChangeEntries(fixture.ListID, []string{"203.0.113.9"}, []string{"192.0.2.2"})
 			}
 		}})
 		require.ErrorIs(f, err, webdelivery.ErrPlanStale)
@@ -258,25 +263,25 @@ func TestPlansThatAreStale(t *testing.T) {
 // Aggregate keeps covered entries unchanged, and sends ranges.
 func TestPlanAggregates(t *testing.T) {
 	t.Parallel()
-	withList(t, setup{}, []string{"192.0.2.0/25", "203.0.113.9"}, func(f *fixture) {
+	fixture.WithList(t, fixture.Setup{}, []string{"192.0.2.0/25", "203.0.113.9"}, func(f *fixture.Fixture) {
 		desired := []string{"192.0.2.0/25", "192.0.2.128/26", "192.0.2.192/26", "192.0.2.7", "203.0.113.9/32"}
-		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, desired, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAll, Aggregate: true})
+		plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, desired, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAll, Aggregate: true})
 		require.NoError(f, err)
 		assert.Equal(f, []string{"192.0.2.0/24"}, plan.Add)
 		require.Len(f, plan.Remove, 1)
 		assert.Equal(f, "192.0.2.0/25", plan.Remove[0].Entry)
-		_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+		_, err = f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
 		require.NoError(f, err)
-		assert.Equal(f, []string{"203.0.113.9", "192.0.2.0/24"}, f.srv.Entries(listID))
+		assert.Equal(f, []string{"203.0.113.9", "192.0.2.0/24"}, f.Srv.Entries(fixture.ListID))
 	})
-	inFakeTime(t, setup{}, func(f *fixture) {
-		id := f.srv.AddNetworkList(testserver.NetworkListSpec{Type: "GEO", Entries: []string{"DE", "FR"}})
-		plan, err := f.client.NetworkLists.Plan(f.Context(), id, []string{"de", "AT"}, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAll, Aggregate: true})
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		id := f.Srv.AddNetworkList(testserver.NetworkListSpec{Type: "GEO", Entries: []string{"DE", "FR"}})
+		plan, err := f.Client.NetworkLists.Plan(f.Context(), id, []string{"de", "AT"}, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAll, Aggregate: true})
 		require.NoError(f, err)
 		assert.Equal(f, []string{"AT"}, plan.Add)
-		_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+		_, err = f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
 		require.NoError(f, err)
-		assert.Equal(f, []string{"DE", "AT"}, f.srv.Entries(id))
+		assert.Equal(f, []string{"DE", "AT"}, f.Srv.Entries(id))
 	})
 }
 
@@ -284,16 +289,16 @@ func TestPlanAggregates(t *testing.T) {
 // wrong one.
 func TestAFeedOfBothKinds(t *testing.T) {
 	t.Parallel()
-	withList(t, setup{}, nil, func(f *fixture) {
+	fixture.WithList(t, fixture.Setup{}, nil, func(f *fixture.Fixture) {
 		for says, desired := range map[string][]string{
 			`desired[1]: "ID" belongs to a list of type GEO, and "192.0.2.1" to one of type IP`: {"id", "192.0.2.1", "192.0.2.2"},
 			`desired[3]: "192.0.2.1" belongs to a list of type IP, and "ID" to one of type GEO`: {"192.0.2.1", "no entry", "192.0.2.0/24", "ID", "DE"},
 		} {
-			_, err := f.client.NetworkLists.Plan(f.Context(), listID, desired, anything)
+			_, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, desired, anything)
 			require.ErrorIs(f, err, webdelivery.ErrInvalid)
 			assert.EqualError(f, err, "webdelivery: invalid "+says)
 		}
-		assert.Empty(f, f.srv.Requests())
+		assert.Empty(f, f.Srv.Requests())
 	})
 }
 
@@ -349,30 +354,30 @@ func TestStoredPlansAreCheckedAgain(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			withList(t, setup{}, addresses(10), func(f *fixture) {
-				plan, err := f.client.NetworkLists.Plan(f.Context(), listID, addresses(10)[1:], webdelivery.PlanOptions{})
+			fixture.WithList(t, fixture.Setup{}, fixture.Addresses(10), func(f *fixture.Fixture) {
+				plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, fixture.Addresses(10)[1:], webdelivery.PlanOptions{})
 				require.NoError(f, err)
-				page, err := f.client.NetworkLists.Entries(f.Context(), listID, webdelivery.EntryOptions{})
+				page, err := f.Client.NetworkLists.Entries(f.Context(), fixture.ListID, webdelivery.EntryOptions{})
 				require.NoError(f, err)
 				tt.change(plan, page.Items)
-				before := len(f.srv.Requests())
-				result, err := f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+				before := len(f.Srv.Requests())
+				result, err := f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
 				assert.Nil(f, result)
 				assert.Equal(f, tt.field, fieldOf(f, err, !tt.sent))
-				assert.Equal(f, tt.sent, len(f.srv.Requests()) > before)
+				assert.Equal(f, tt.sent, len(f.Srv.Requests()) > before)
 				assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
-				assert.Equal(f, addresses(10), f.srv.Entries(listID))
+				assert.Equal(f, fixture.Addresses(10), f.Srv.Entries(fixture.ListID))
 			})
 		})
 	}
-	inFakeTime(t, setup{}, func(f *fixture) {
-		id := f.srv.AddNetworkList(testserver.NetworkListSpec{Type: "GEO"})
-		plan, err := f.client.NetworkLists.Plan(f.Context(), id, []string{"DE"}, anything)
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		id := f.Srv.AddNetworkList(testserver.NetworkListSpec{Type: "GEO"})
+		plan, err := f.Client.NetworkLists.Plan(f.Context(), id, []string{"DE"}, anything)
 		require.NoError(f, err)
 		plan.Add[0] = "de"
-		_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+		_, err = f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
 		require.NoError(f, err)
-		assert.Equal(f, []string{"DE"}, f.srv.Entries(id))
+		assert.Equal(f, []string{"DE"}, f.Srv.Entries(id))
 		assert.Equal(f, "de", plan.Add[0], "the caller's plan is unchanged")
 	})
 }
@@ -380,26 +385,26 @@ func TestStoredPlansAreCheckedAgain(t *testing.T) {
 // Plan refuses entries that no list can hold before it sends anything. The plan belongs to the requested list.
 func TestPlanRefusesBeforeItReads(t *testing.T) {
 	t.Parallel()
-	withList(t, setup{}, nil, func(f *fixture) {
-		for _, desired := range [][]string{addresses(50_001), {"DE", "192.0.2.1"}, {"www.example.com", "DE", "192.0.2.1"}} {
-			_, err := f.client.NetworkLists.Plan(f.Context(), listID, desired, anything)
+	fixture.WithList(t, fixture.Setup{}, nil, func(f *fixture.Fixture) {
+		for _, desired := range [][]string{fixture.Addresses(50_001), {"DE", "192.0.2.1"}, {"www.example.com", "DE", "192.0.2.1"}} {
+			_, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, desired, anything)
 			require.ErrorIs(f, err, webdelivery.ErrInvalid)
 		}
-		assert.Empty(f, f.srv.Requests())
-		_, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"www.example.com"}, anything)
+		assert.Empty(f, f.Srv.Requests())
+		_, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, []string{"www.example.com"}, anything)
 		require.ErrorContains(f, err, "desired[0]", "a list of another type might hold it")
 		require.ErrorIs(f, err, webdelivery.ErrPlanRefused)
-		restore := f.srv.Fail(testserver.Fault{Path: "/config/networklists/*", Status: 200, Body: `{"id":"other","type":"IP"}`})
-		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.1"}, anything)
+		restore := f.Srv.Fail(testserver.Fault{Path: "/config/networklists/*", Status: 200, Body: `{"id":"other","type":"IP"}`})
+		plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, []string{"192.0.2.1"}, anything)
 		require.ErrorIs(f, err, webdelivery.ErrBadResponse, "another list")
 		assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 		assert.Nil(f, plan)
-		upper := strings.ToUpper(listID)
+		upper := strings.ToUpper(fixture.ListID)
 		restore()
-		f.fail(testserver.Fault{Path: "/config/networklists/*", Status: 200, Body: `{"id":"` + upper + `","type":"IP"}`})
-		plan, err = f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.1"}, anything)
+		f.AddFault(testserver.Fault{Path: "/config/networklists/*", Status: 200, Body: `{"id":"` + upper + `","type":"IP"}`})
+		plan, err = f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, []string{"192.0.2.1"}, anything)
 		require.NoError(f, err)
-		assert.Equal(f, listID, plan.ListID)
+		assert.Equal(f, fixture.ListID, plan.ListID)
 	})
 }
 
@@ -439,7 +444,7 @@ func TestThePlanAsText(t *testing.T) {
 		assert.Equal(t, tt.size, tt.plan.Size())
 	}
 	for n, more := range map[int]string{19: "", 20: "", 21: "+ and 1 more\n", 22: "+ and 2 more\n"} {
-		plan := webdelivery.Plan{Add: addresses(n)}
+		plan := webdelivery.Plan{Add: fixture.Addresses(n)}
 		_, after, _ := strings.Cut(plan.String(), "+ 198.18.0."+fmt.Sprint(min(n, 20)-1)+"\n")
 		assert.Equal(t, more, after)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 )
 
 // The guards of additions: an addition may be wider than allowed, or there may be too many. Then Plan returns an
@@ -90,12 +91,12 @@ func TestGuardsOfAdditions(t *testing.T) {
 			[]string{"::/0 (merged by Aggregate)"},
 		},
 		{
-			"three, and two may be", addresses(3),
+			"three, and two may be", fixture.Addresses(3),
 			options{MaxAdd: 2},
 			"MaxAdd",
 			[]string{"3 entries would be added, for example 198.18.0.0 (desired[2]), but at most 2 are allowed", "set MaxAdd to 3"},
 		},
-		{"two, and two may be", addresses(2), options{MaxAdd: 2}, "", nil},
+		{"two, and two may be", fixture.Addresses(2), options{MaxAdd: 2}, "", nil},
 		{"two of four, merged to one", []string{"198.51.100.0/25", "198.51.100.128/25"}, options{MaxAdd: 1, Aggregate: true}, "", nil},
 		{
 			"in a range that is never blocked",
@@ -119,12 +120,12 @@ func TestGuardsOfAdditions(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			withList(t, setup{}, held, func(f *fixture) {
+			fixture.WithList(t, fixture.Setup{}, held, func(f *fixture.Fixture) {
 				tt.options.MaxRemove = webdelivery.RemoveAll
-				plan, err := f.client.NetworkLists.Plan(f.Context(), listID, slices.Concat(held, tt.add), tt.options)
+				plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, slices.Concat(held, tt.add), tt.options)
 				if tt.field == "" {
 					require.NoError(f, err)
-					_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+					_, err = f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
 					require.NoError(f, err)
 					return
 				}
@@ -144,15 +145,15 @@ func TestGuardsOfAdditions(t *testing.T) {
 // A plan keeps the entries that Protect keeps, also when it was stored. They do not count for MaxRemove.
 func TestProtectedEntriesStay(t *testing.T) {
 	t.Parallel()
-	withList(t, setup{}, []string{"192.0.2.1", "192.0.2.2", "192.0.2.3"}, func(f *fixture) {
-		_, err := f.client.NetworkLists.AddEntries(f.Context(), listID, []string{"198.51.100.0/25"})
+	fixture.WithList(t, fixture.Setup{}, []string{"192.0.2.1", "192.0.2.2", "192.0.2.3"}, func(f *fixture.Fixture) {
+		_, err := f.Client.NetworkLists.AddEntries(f.Context(), fixture.ListID, []string{"198.51.100.0/25"})
 		require.NoError(f, err)
 		var asked []string
 		options := webdelivery.PlanOptions{MaxRemove: "1", Aggregate: true, Protect: func(e webdelivery.NetworkListEntry) bool {
 			asked = append(asked, e.Entry)
 			return e.AddedBy != "operator" || e.Entry == "192.0.2.3"
 		}}
-		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.2", "198.51.100.0/24"}, options)
+		plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, []string{"192.0.2.2", "198.51.100.0/24"}, options)
 		require.NoError(f, err)
 		assert.Equal(f, []string{"192.0.2.1", "192.0.2.3", "198.51.100.0/25"}, asked, "only what the plan would remove")
 		assert.Equal(f, 3, plan.Keep)
@@ -160,18 +161,18 @@ func TestProtectedEntriesStay(t *testing.T) {
 		require.NoError(f, err)
 		var read webdelivery.Plan
 		require.NoError(f, json.Unmarshal(stored, &read))
-		_, err = f.client.NetworkLists.Apply(f.Context(), &read, webdelivery.ApplyOptions{})
+		_, err = f.Client.NetworkLists.Apply(f.Context(), &read, webdelivery.ApplyOptions{})
 		require.NoError(f, err)
-		assert.Equal(f, []string{"192.0.2.2", "192.0.2.3", "198.51.100.0/25", "198.51.100.0/24"}, f.srv.Entries(listID))
+		assert.Equal(f, []string{"192.0.2.2", "192.0.2.3", "198.51.100.0/25", "198.51.100.0/24"}, f.Srv.Entries(fixture.ListID))
 	})
 }
 
 // Of many entries that a guard refuses, the error names the first 100, and says how many it did not check.
 func TestManyEntriesThatAGuardRefuses(t *testing.T) {
 	t.Parallel()
-	withList(t, setup{}, nil, func(f *fixture) {
+	fixture.WithList(t, fixture.Setup{}, nil, func(f *fixture.Fixture) {
 		options := webdelivery.PlanOptions{Never: []netip.Prefix{netip.MustParsePrefix("198.18.0.0/15")}}
-		_, err := f.client.NetworkLists.Plan(f.Context(), listID, addresses(150), options)
+		_, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, fixture.Addresses(150), options)
 		require.ErrorContains(f, err, "198.18.0.99 (desired[99])")
 		require.NotContains(f, err.Error(), "desired[100]")
 		require.ErrorContains(f, err, "the 50 values after these were not checked")
@@ -181,10 +182,10 @@ func TestManyEntriesThatAGuardRefuses(t *testing.T) {
 // If the context ends while Plan compares, Plan returns its error.
 func TestPlanEndsWithTheContext(t *testing.T) {
 	t.Parallel()
-	withList(t, setup{}, addresses(2), func(f *fixture) {
+	fixture.WithList(t, fixture.Setup{}, fixture.Addresses(2), func(f *fixture.Fixture) {
 		ctx, cancel := context.WithCancel(f.Context())
 		defer cancel()
-		plan, err := f.client.NetworkLists.Plan(ctx, listID, addresses(1), webdelivery.PlanOptions{
+		plan, err := f.Client.NetworkLists.Plan(ctx, fixture.ListID, fixture.Addresses(1), webdelivery.PlanOptions{
 			MaxRemove: webdelivery.RemoveAll,
 			Protect: func(webdelivery.NetworkListEntry) bool {
 				cancel()
@@ -200,7 +201,7 @@ func TestPlanEndsWithTheContext(t *testing.T) {
 // Plan refuses invalid guards before it sends anything.
 func TestGuardsThatMakeNoSense(t *testing.T) {
 	t.Parallel()
-	withList(t, setup{}, nil, func(f *fixture) {
+	fixture.WithList(t, fixture.Setup{}, nil, func(f *fixture.Fixture) {
 		for field, options := range map[string]webdelivery.PlanOptions{
 			"MaxRemove":  {MaxRemove: "150%"},
 			"MaxAdd":     {MaxAdd: -1},
@@ -208,14 +209,14 @@ func TestGuardsThatMakeNoSense(t *testing.T) {
 			"WidestIPv4": {WidestIPv4: 33},
 			"WidestIPv6": {WidestIPv6: 129},
 		} {
-			_, err := f.client.NetworkLists.Plan(f.Context(), listID, nil, options)
+			_, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, nil, options)
 			require.ErrorContains(f, err, "invalid "+field)
 		}
 		for _, options := range []webdelivery.PlanOptions{{WidestIPv4: -2}, {WidestIPv6: -2}} {
-			_, err := f.client.NetworkLists.Plan(f.Context(), listID, nil, options)
+			_, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, nil, options)
 			require.ErrorIs(f, err, webdelivery.ErrInvalid)
 		}
-		assert.Empty(f, f.srv.Requests())
+		assert.Empty(f, f.Srv.Requests())
 	})
 }
 
@@ -231,18 +232,18 @@ func TestApplyKeepsToTheGuardsOfAdditions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			withList(t, setup{}, []string{"192.0.2.1"}, func(f *fixture) {
+			fixture.WithList(t, fixture.Setup{}, []string{"192.0.2.1"}, func(f *fixture.Fixture) {
 				desired := []string{"192.0.2.1", "203.0.113.0/24"}
-				plan, err := f.client.NetworkLists.Plan(f.Context(), listID, desired, webdelivery.PlanOptions{MaxAdd: 2})
+				plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, desired, webdelivery.PlanOptions{MaxAdd: 2})
 				require.NoError(f, err)
 				stored, err := json.Marshal(plan)
 				require.NoError(f, err)
 				var read webdelivery.Plan
 				require.NoError(f, json.Unmarshal(stored, &read))
 				change(&read)
-				_, err = f.client.NetworkLists.Apply(f.Context(), &read, webdelivery.ApplyOptions{})
+				_, err = f.Client.NetworkLists.Apply(f.Context(), &read, webdelivery.ApplyOptions{})
 				fieldOf(f, err, name == "no sense")
-				assert.Zero(f, f.srv.Count(http.MethodPost, ""))
+				assert.Zero(f, f.Srv.Count(http.MethodPost, ""))
 			})
 		})
 	}

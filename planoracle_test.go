@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 )
 
 // addressBits is a range of the 64 addresses of 198.51.100.0/26, as the oracle of plans knows it: a set of addresses.
@@ -103,12 +104,12 @@ func TestRandomPlans(t *testing.T) {
 		wrong["MaxRemove"] = len(remove) > mostRemovals
 		mayNotOpen := union(held) & union(desired)
 
-		withList(t, setup{}, slices.Sorted(maps.Values(held)), func(f *fixture) {
+		fixture.WithList(t, fixture.Setup{}, slices.Sorted(maps.Values(held)), func(f *fixture.Fixture) {
 			announced := false
-			client := f.newClient(f.srv.URL(), setup{options: []webdelivery.Option{webdelivery.WithHTTPClient(&http.Client{
-				Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
-					resp, err := f.http.Transport.RoundTrip(r)
-					now := f.srv.Entries(listID)
+			client := f.NewClient(f.Srv.URL(), fixture.Setup{Options: []webdelivery.Option{webdelivery.WithHTTPClient(&http.Client{
+				Transport: fixture.RoundTripper(func(r *http.Request) (*http.Response, error) {
+					resp, err := f.HTTP.Transport.RoundTrip(r)
+					now := f.Srv.Entries(fixture.ListID)
 					assert.LessOrEqual(f, len(now), max(most, len(held)), seed)
 					if !announced {
 						assert.Zero(f, mayNotOpen&^coveredBy(now), "seed %d", seed)
@@ -116,7 +117,7 @@ func TestRandomPlans(t *testing.T) {
 					return resp, err
 				}),
 			})}}).Limited(most, 4)
-			plan, err := client.NetworkLists.Plan(f.Context(), listID, texts, options)
+			plan, err := client.NetworkLists.Plan(f.Context(), fixture.ListID, texts, options)
 			for option, is := range wrong {
 				if is {
 					require.ErrorContains(f, err, "plan refused: "+option, "seed %d", seed)
@@ -155,8 +156,8 @@ func TestRandomPlans(t *testing.T) {
 				require.NoError(f, err, "seed %d", seed)
 				require.Equal(f, len(desired), result.Size)
 				require.Equal(f, [2]int{(1 - round) * len(add), (1 - round) * len(remove)}, [2]int{result.Added, result.Removed}, "seed %d", seed)
-				require.Len(f, f.srv.Entries(listID), len(desired))
-				require.Equal(f, union(desired), coveredBy(f.srv.Entries(listID)))
+				require.Len(f, f.Srv.Entries(fixture.ListID), len(desired))
+				require.Equal(f, union(desired), coveredBy(f.Srv.Entries(fixture.ListID)))
 			}
 			applied++
 		})

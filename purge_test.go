@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
@@ -30,10 +31,10 @@ func (p *permits) Wait(context.Context) error {
 }
 
 // countingPermits is a setup whose purges take their permits from p, which counts them.
-func countingPermits(p *permits) setup {
-	return setup{
-		server:  testserver.Config{PurgeRate: -1},
-		options: []webdelivery.Option{webdelivery.WithPurgeLimiter(p)},
+func countingPermits(p *permits) fixture.Setup {
+	return fixture.Setup{
+		Server:  testserver.Config{PurgeRate: -1},
+		Options: []webdelivery.Option{webdelivery.WithPurgeLimiter(p)},
 	}
 }
 
@@ -75,30 +76,30 @@ func TestPurgeReachesTheServiceByteForByte(t *testing.T) {
 				`{"match_mode":"PREFIX_LITERAL","uri_pattern":"www.example.com/c"}]}}`,
 		},
 		{
-			"HTML characters and quotes", purgeOf(`http://www.example.com/?a=<b>&c="d"'`),
+			"HTML characters and quotes", fixture.PurgeOf(`http://www.example.com/?a=<b>&c="d"'`),
 			`{"purge_request":{"action":"PURGE","uris":[{"match_mode":"EXACT_LITERAL","uri_pattern":"http://www.example.com/?a=<b>&c=\"d\"'"}]}}`,
 		},
 		{
-			"backslash", purgeOf(`http://www.example.com/a\b\\c`),
+			"backslash", fixture.PurgeOf(`http://www.example.com/a\b\\c`),
 			`{"purge_request":{"action":"PURGE","uris":[{"match_mode":"EXACT_LITERAL","uri_pattern":"http://www.example.com/a\\b\\\\c"}]}}`,
 		},
 		{
-			"unicode", purgeOf("http://www.example.com/ü/日本/😀e\u0301"),
+			"unicode", fixture.PurgeOf("http://www.example.com/ü/日本/😀e\u0301"),
 			`{"purge_request":{"action":"PURGE","uris":[{"match_mode":"EXACT_LITERAL","uri_pattern":"http://www.example.com/ü/日本/😀e` + "\u0301" + `"}]}}`,
 		},
 		{
-			"escapes", purgeOf("HTTP://WWW.Example.com/%2f%2F%zz/a/../b//c/."),
+			"escapes", fixture.PurgeOf("HTTP://WWW.Example.com/%2f%2F%zz/a/../b//c/."),
 			`{"purge_request":{"action":"PURGE","uris":[{"match_mode":"EXACT_LITERAL","uri_pattern":"HTTP://WWW.Example.com/%2f%2F%zz/a/../b//c/."}]}}`,
 		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			inFakeTime(t, setup{}, func(f *fixture) {
-				_, err := f.client.Purge.Submit(f.Context(), tt.request)
+			fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+				_, err := f.Client.Purge.Submit(f.Context(), tt.request)
 				require.NoError(f, err)
-				require.Len(f, f.srv.Requests(), 1)
-				sent := f.srv.Requests()[0]
+				require.Len(f, f.Srv.Requests(), 1)
+				sent := f.Srv.Requests()[0]
 				assert.Equal(f, "POST /acme/v1/cache/purge", sent.Method+" "+sent.Path)
 				assert.Equal(f, tt.want, string(sent.Body))
 				assert.Equal(f, "application/json", sent.Header.Get("Content-Type"))
@@ -110,7 +111,7 @@ func TestPurgeReachesTheServiceByteForByte(t *testing.T) {
 // purge_internal_test.go has what is invalid in a URI.
 func TestPurgeRefusesWhatTheDocumentCallsInvalid(t *testing.T) {
 	t.Parallel()
-	ok := webdelivery.Exact(anObject)
+	ok := webdelivery.Exact(fixture.AnObject)
 	with := func(uris ...webdelivery.PurgeURI) webdelivery.PurgeRequest {
 		return webdelivery.PurgeRequest{Action: webdelivery.ActionPurge, URIs: uris}
 	}
@@ -138,9 +139,9 @@ func TestPurgeRefusesWhatTheDocumentCallsInvalid(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			p := new(permits)
-			inFakeTime(t, countingPermits(p), func(f *fixture) {
+			fixture.InFakeTime(t, countingPermits(p), func(f *fixture.Fixture) {
 				before := slices.Clone(tt.request.URIs)
-				receipt, err := f.client.Purge.Submit(f.Context(), tt.request)
+				receipt, err := f.Client.Purge.Submit(f.Context(), tt.request)
 				assert.Nil(f, receipt)
 				assertRefusedHere(f, err, tt.fields...)
 				for _, field := range tt.fields {
@@ -165,15 +166,15 @@ func TestEveryWayInRefusesTheSamePatterns(t *testing.T) {
 		webdelivery.Exact("https://www.example.com/img/*"):                 "uris[0].uri_pattern",
 		webdelivery.Prefix("/img/"):                                        "uris[0].uri_pattern",
 	} {
-		inQueue(t, setup{}, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
+		inQueue(t, fixture.Setup{}, webdelivery.QueueOptions{}, func(f *fixture.Fixture, q *webdelivery.PurgeQueue) {
 			request := webdelivery.PurgeRequest{Action: webdelivery.ActionPurge, URIs: []webdelivery.PurgeURI{uri}}
-			_, err := f.client.Purge.Submit(f.Context(), request)
+			_, err := f.Client.Purge.Submit(f.Context(), request)
 			refusedAs(f.T, field, err, "Submit")
-			_, err = f.client.Purge.SubmitAndWait(f.Context(), request)
+			_, err = f.Client.Purge.SubmitAndWait(f.Context(), request)
 			refusedAs(f.T, field, err, "SubmitAndWait")
 			_, err = q.Purge(f.Context(), uri)
 			refusedAs(f.T, field, err, "PurgeQueue")
-			assert.Empty(f, f.srv.Requests())
+			assert.Empty(f, f.Srv.Requests())
 		})
 	}
 }
@@ -181,16 +182,16 @@ func TestEveryWayInRefusesTheSamePatterns(t *testing.T) {
 // An error with thousands of problems is of no use, but it must contain the number of problems that it leaves out.
 func TestPurgeWithManyProblemsTellsHowManyItLeavesOut(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		_, err := f.client.Purge.Submit(f.Context(), purgeOf("https://www.example.com/", "https://www.example.com/a b"))
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		_, err := f.Client.Purge.Submit(f.Context(), fixture.PurgeOf("https://www.example.com/", "https://www.example.com/a b"))
 		assert.ErrorContains(f, err, `uris[1].uri_pattern: "https://www.example.com/a b" contains a blank`)
-		_, err = f.client.Purge.Submit(f.Context(), purgeOf(make([]string, 5000)...))
+		_, err = f.Client.Purge.Submit(f.Context(), fixture.PurgeOf(make([]string, 5000)...))
 		assert.ErrorIs(f, err, webdelivery.ErrInvalid)
 		fields := invalidFields(err)
 		require.Len(f, fields, 100)
 		assert.Equal(f, "uris[99].uri_pattern", fields[99])
 		assert.ErrorContains(f, err, "4900 more")
-		assert.Empty(f, f.srv.Requests())
+		assert.Empty(f, f.Srv.Requests())
 	})
 }
 
@@ -206,9 +207,9 @@ func TestPurgeThatTheServiceRefusesIsABadRequest(t *testing.T) {
 			t.Parallel()
 			p := new(permits)
 			s := countingPermits(p)
-			s.server.Users = []testserver.User{{Name: username, Password: password, Domains: []string{"*.example.com"}}}
-			inFakeTime(t, s, func(f *fixture) {
-				receipt, err := f.client.Purge.Submit(f.Context(), purgeOf(anObject, tt.uri))
+			s.Server.Users = []testserver.User{{Name: fixture.Username, Password: fixture.Password, Domains: []string{"*.example.com"}}}
+			fixture.InFakeTime(t, s, func(f *fixture.Fixture) {
+				receipt, err := f.Client.Purge.Submit(f.Context(), fixture.PurgeOf(fixture.AnObject, tt.uri))
 				assert.Nil(f, receipt)
 				assert.ErrorIs(f, err, webdelivery.ErrBadRequest)
 				var e *webdelivery.Error
@@ -217,8 +218,8 @@ func TestPurgeThatTheServiceRefusesIsABadRequest(t *testing.T) {
 				assert.Contains(f, e.Description, tt.want)
 				assert.Contains(f, e.Description, tt.uri)
 				assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
-				assert.Len(f, f.srv.Requests(), 1)
-				assert.Empty(f, f.srv.Purged())
+				assert.Len(f, f.Srv.Requests(), 1)
+				assert.Empty(f, f.Srv.Purged())
 				assert.EqualValues(f, 1, p.taken.Load())
 			})
 		})
@@ -240,8 +241,8 @@ func TestPurgeReadsEveryReply(t *testing.T) {
 			t.Run(shape+" "+form, func(t *testing.T) {
 				t.Parallel()
 				dialect := testserver.Dialect{PurgeReply: shape, NextURI: form}
-				inFakeTime(t, setup{server: testserver.Config{Dialect: dialect}}, func(f *fixture) {
-					receipt, err := f.client.Purge.Submit(f.Context(), purgeOf(anObject))
+				fixture.InFakeTime(t, fixture.Setup{Server: testserver.Config{Dialect: dialect}}, func(f *fixture.Fixture) {
+					receipt, err := f.Client.Purge.Submit(f.Context(), fixture.PurgeOf(fixture.AnObject))
 					require.NoError(f, err)
 					assert.Regexp(f, "/transactions/9007199254740993$", receipt.StatusURI)
 					if shape != "303-location" && form == "relative" {
@@ -250,11 +251,11 @@ func TestPurgeReadsEveryReply(t *testing.T) {
 					assert.Equal(f, webdelivery.PurgeReceipt{
 						Code: want.Code, Description: want.Description, TransactionID: firstTransaction, StatusURI: receipt.StatusURI,
 					}, *receipt)
-					assert.Len(f, f.srv.Requests(), 1, "a 303 is not followed")
+					assert.Len(f, f.Srv.Requests(), 1, "a 303 is not followed")
 
-					_, err = f.client.Purge.Wait(f.Context(), receipt.TransactionID)
+					_, err = f.Client.Purge.Wait(f.Context(), receipt.TransactionID)
 					require.NoError(f, err)
-					assert.Equal(f, "/acme/v1/transactions/9007199254740993", f.srv.Requests()[1].Path)
+					assert.Equal(f, "/acme/v1/transactions/9007199254740993", f.Srv.Requests()[1].Path)
 				})
 			})
 		}
@@ -268,15 +269,15 @@ func TestPurgeReadsTheTransactionFromLocation(t *testing.T) {
 	} {
 		t.Run(location, func(t *testing.T) {
 			t.Parallel()
-			inFakeTime(t, setup{}, func(f *fixture) {
-				f.fail(testserver.Fault{
+			fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+				f.AddFault(testserver.Fault{
 					Path: "/cache/purge", Status: http.StatusSeeOther,
-					Header: http.Header{"Location": {strings.ReplaceAll(location, "{url}", f.srv.URL())}},
+					Header: http.Header{"Location": {strings.ReplaceAll(location, "{url}", f.Srv.URL())}},
 				})
-				receipt, err := f.client.Purge.Submit(f.Context(), purgeOf(anObject))
+				receipt, err := f.Client.Purge.Submit(f.Context(), fixture.PurgeOf(fixture.AnObject))
 				require.NoError(f, err)
 				assert.Equal(f, int64(9223372036854775807), receipt.TransactionID)
-				assert.Len(f, f.srv.Requests(), 1)
+				assert.Len(f, f.Srv.Requests(), 1)
 			})
 		})
 	}
@@ -289,14 +290,14 @@ func TestPurgeKeepsEveryDigitOfTheTransaction(t *testing.T) {
 	} {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
-			inFakeTime(t, setup{}, func(f *fixture) {
+			fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
 				const status = `{"code":200,"transaction_id":%s,"transaction_response":{"transaction_status":"COMPLETE"}}`
-				f.fail(testserver.Fault{Path: "/cache/purge", Status: http.StatusCreated, Body: `{"code":201,"transaction_id":` + text + `}`})
-				answerWith(f, fmt.Sprint("/transactions/", want), fmt.Sprintf(status, text))
-				receipt, err := f.client.Purge.Submit(f.Context(), purgeOf(anObject))
+				f.AddFault(testserver.Fault{Path: "/cache/purge", Status: http.StatusCreated, Body: `{"code":201,"transaction_id":` + text + `}`})
+				fixture.AnswerWith(f, fmt.Sprint("/transactions/", want), fmt.Sprintf(status, text))
+				receipt, err := f.Client.Purge.Submit(f.Context(), fixture.PurgeOf(fixture.AnObject))
 				require.NoError(f, err)
 				assert.Equal(f, want, receipt.TransactionID)
-				tx, err := f.client.Purge.Status(f.Context(), receipt.TransactionID)
+				tx, err := f.Client.Purge.Status(f.Context(), receipt.TransactionID)
 				require.NoError(f, err)
 				assert.Equal(f, want, tx.TransactionID)
 			})
@@ -320,13 +321,13 @@ func TestPurgeWithoutTransaction(t *testing.T) {
 			}
 			t.Run(fmt.Sprint(status, " ", body), func(t *testing.T) {
 				t.Parallel()
-				inFakeTime(t, setup{}, func(f *fixture) {
-					f.fail(testserver.Fault{Path: "/cache/purge", Status: status, Body: body})
-					receipt, err := f.client.Purge.Submit(f.Context(), purgeOf(anObject))
+				fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+					f.AddFault(testserver.Fault{Path: "/cache/purge", Status: status, Body: body})
+					receipt, err := f.Client.Purge.Submit(f.Context(), fixture.PurgeOf(fixture.AnObject))
 					assert.Nil(f, receipt)
 					assert.ErrorIs(f, err, webdelivery.ErrBadResponse)
 					assert.Equal(f, outcome, webdelivery.OutcomeOf(err))
-					assert.Len(f, f.srv.Requests(), 1)
+					assert.Len(f, f.Srv.Requests(), 1)
 				})
 			})
 		}
@@ -365,12 +366,12 @@ func TestPurgeWhoseTransactionIsElsewhere(t *testing.T) {
 				address := strings.ReplaceAll(tt.address, "api.example.com", host)
 				submit := func(status int, id string) (*webdelivery.PurgeReceipt, error) {
 					body := fmt.Sprintf(`{"code":201,"description":"d"%s,"purge_response":{"transaction_status_uri":%q}}`, id, address)
-					client, err := webdelivery.NewClient("https://"+host, customer, webdelivery.BasicAuth(username, password),
-						webdelivery.WithHTTPClient(&http.Client{Transport: roundTripper(func(*http.Request) (*http.Response, error) {
-							return response(status, []byte(body)), nil
+					client, err := webdelivery.NewClient("https://"+host, fixture.Customer, webdelivery.BasicAuth(fixture.Username, fixture.Password),
+						webdelivery.WithHTTPClient(&http.Client{Transport: fixture.RoundTripper(func(*http.Request) (*http.Response, error) {
+							return fixture.Response(status, []byte(body)), nil
 						})}))
 					require.NoError(t, err)
-					return client.Purge.Submit(t.Context(), purgeOf(anObject))
+					return client.Purge.Submit(t.Context(), fixture.PurgeOf(fixture.AnObject))
 				}
 				for _, status := range []int{http.StatusOK, http.StatusCreated, http.StatusSeeOther} {
 					receipt, err := submit(status, "")
@@ -405,9 +406,9 @@ func TestPurgeWhoseTransactionIsElsewhere(t *testing.T) {
 func TestANegativeEndIsPending(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[string]bool{"RUNNING": true, "QUEUED": true, "FAILED": false, "ABORTED": false} {
-		inFakeTime(t, setup{}, func(f *fixture) {
-			answerWith(f, "/transactions/7", `{"transaction_response":{"end_ts":-1,"transaction_status":"`+status+`"}}`)
-			tx, err := f.client.Purge.Status(f.Context(), 7)
+		fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+			fixture.AnswerWith(f, "/transactions/7", `{"transaction_response":{"end_ts":-1,"transaction_status":"`+status+`"}}`)
+			tx, err := f.Client.Purge.Status(f.Context(), 7)
 			require.NoError(f, err)
 			assert.Equal(f, want, tx.Pending(), status)
 		})
@@ -450,9 +451,9 @@ func TestTransactionFieldsAreThoseOfTheDocument(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			inFakeTime(t, setup{}, func(f *fixture) {
-				answerWith(f, "/transactions/7", tt.body)
-				tx, err := f.client.Purge.Status(f.Context(), 7)
+			fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+				fixture.AnswerWith(f, "/transactions/7", tt.body)
+				tx, err := f.Client.Purge.Status(f.Context(), 7)
 				require.NoError(f, err)
 				assert.Equal(f, tt.want, *tx)
 				assert.Equal(f, strings.EqualFold(tt.want.Status, "pending"), tx.Pending())

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 )
 
 func exacts(uris ...string) (all []webdelivery.PurgeURI) {
@@ -37,30 +38,30 @@ func purgedFrom(
 // each.
 func TestPurgeFrom(t *testing.T) {
 	t.Parallel()
-	inQueue(t, setup{}, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
+	inQueue(t, fixture.Setup{}, webdelivery.QueueOptions{}, func(f *fixture.Fixture, q *webdelivery.PurgeQueue) {
 		began := time.Now()
-		f.takeSlots()
+		f.TakeSlots()
 		results, err := purgedFrom(f.Context(), q, func(ctx context.Context) ([][]webdelivery.PurgeURI, error) {
 			assert.Equal(f, hold, time.Since(began), "after the first two have arrived")
-			return callsFor(exacts(object(1), object(2)), exacts(object(2)))(ctx)
+			return fixture.CallsFor(exacts(object(1), object(2)), exacts(object(2)))(ctx)
 		})
 		require.NoError(f, err)
 		require.Len(f, results, 2)
 		for _, r := range results {
 			require.NoError(f, r.Err)
-			assert.Equal(f, f.srv.Purged()[2].TransactionID, r.Receipts[0].TransactionID)
+			assert.Equal(f, f.Srv.Purged()[2].TransactionID, r.Receipts[0].TransactionID)
 		}
-		assert.Equal(f, 1, f.purgedURIs()[object(2)], "identical URIs are sent once")
-		assert.Len(f, f.arrivals(), 3)
+		assert.Equal(f, 1, purgedURIs(f)[object(2)], "identical URIs are sent once")
+		assert.Len(f, arrivals(f), 3)
 	})
 }
 
 // Only the call with the refused URI fails, with the error and the outcome of Purge.
 func TestPurgeFromIsolatesRefusedURIs(t *testing.T) {
 	t.Parallel()
-	inQueue(t, setup{}, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
+	inQueue(t, fixture.Setup{}, webdelivery.QueueOptions{}, func(f *fixture.Fixture, q *webdelivery.PurgeQueue) {
 		const refused = "https://www.example.org/"
-		results, err := purgedFrom(f.Context(), q, callsFor(exacts(object(1)), exacts(refused), exacts(refused, object(2))))
+		results, err := purgedFrom(f.Context(), q, fixture.CallsFor(exacts(object(1)), exacts(refused), exacts(refused, object(2))))
 		require.NoError(f, err)
 		require.NoError(f, results[0].Err)
 		failed, ok := errors.AsType[*webdelivery.QueueError](results[1].Err)
@@ -78,10 +79,10 @@ func TestPurgeFromIsolatesRefusedURIs(t *testing.T) {
 // If the permit comes too late, take is not called.
 func TestPurgeFromWithoutPermit(t *testing.T) {
 	t.Parallel()
-	inQueue(t, setup{}, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
+	inQueue(t, fixture.Setup{}, webdelivery.QueueOptions{}, func(f *fixture.Fixture, q *webdelivery.PurgeQueue) {
 		ctx, cancel := context.WithTimeout(f.Context(), hold/2)
 		defer cancel()
-		f.takeSlots()
+		f.TakeSlots()
 		_, err := purgedFrom(ctx, q, func(context.Context) ([][]webdelivery.PurgeURI, error) { panic("take was called") })
 		require.ErrorIs(f, err, context.DeadlineExceeded)
 		assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))

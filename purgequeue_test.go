@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
@@ -28,19 +29,19 @@ import (
 func object(i int) string { return fmt.Sprintf("https://www.example.com/%d", i) }
 
 // inQueue runs a test with a queue and closes it. If a goroutine is left, the test fails.
-func inQueue(t *testing.T, s setup, options webdelivery.QueueOptions, test func(f *fixture, q *webdelivery.PurgeQueue)) {
+func inQueue(t *testing.T, s fixture.Setup, options webdelivery.QueueOptions, test func(f *fixture.Fixture, q *webdelivery.PurgeQueue)) {
 	t.Helper()
-	inFakeTime(t, s, func(f *fixture) {
-		q := f.newQueue(options)
+	fixture.InFakeTime(t, s, func(f *fixture.Fixture) {
+		q := f.NewQueue(options)
 		test(f, q)
 		require.NoError(f, q.Close(f.Context()))
 	})
 }
 
 // purgedURIs returns the patterns that the service accepted, and how often.
-func (f *fixture) purgedURIs() map[string]int {
+func purgedURIs(f *fixture.Fixture) map[string]int {
 	all := map[string]int{}
-	for _, p := range f.srv.Purged() {
+	for _, p := range f.Srv.Purged() {
 		for _, u := range p.URIs {
 			all[u.URIPattern]++
 		}
@@ -52,7 +53,7 @@ func (f *fixture) purgedURIs() map[string]int {
 // its URI.
 func TestTenThousandCallers(t *testing.T) {
 	t.Parallel()
-	inQueue(t, setup{}, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
+	inQueue(t, fixture.Setup{}, webdelivery.QueueOptions{}, func(f *fixture.Fixture, q *webdelivery.PurgeQueue) {
 		const callers = 10_000
 		var wg sync.WaitGroup
 		var mu sync.Mutex
@@ -70,9 +71,9 @@ func TestTenThousandCallers(t *testing.T) {
 		}
 		wg.Wait()
 		assert.Less(f, time.Since(began), 4*time.Second)
-		assert.LessOrEqual(f, len(f.arrivals()), 6)
+		assert.LessOrEqual(f, len(arrivals(f)), 6)
 		carried := map[string]int64{}
-		for _, p := range f.srv.Purged() {
+		for _, p := range f.Srv.Purged() {
 			for _, u := range p.URIs {
 				carried[u.URIPattern] = p.TransactionID
 			}
@@ -106,7 +107,7 @@ func TestRequestsOfAQueue(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			inQueue(t, setup{}, tt.options, func(f *fixture, q *webdelivery.PurgeQueue) {
+			inQueue(t, fixture.Setup{}, tt.options, func(f *fixture.Fixture, q *webdelivery.PurgeQueue) {
 				var wg sync.WaitGroup
 				for _, objects := range tt.calls {
 					var uris []webdelivery.PurgeURI
@@ -121,7 +122,7 @@ func TestRequestsOfAQueue(t *testing.T) {
 				}
 				wg.Wait()
 				var got [][]string
-				for _, p := range f.srv.Purged() {
+				for _, p := range f.Srv.Purged() {
 					var patterns []string
 					for _, u := range p.URIs {
 						patterns = append(patterns, u.URIPattern)
@@ -138,7 +139,7 @@ func TestRequestsOfAQueue(t *testing.T) {
 					want = append(want, patterns)
 				}
 				assert.ElementsMatch(f, want, got, "two leave at once, so their order is open")
-				assert.Equal(f, inPairs(len(want)), f.arrivals())
+				assert.Equal(f, inPairs(len(want)), arrivals(f))
 			})
 		})
 	}
@@ -156,7 +157,7 @@ func TestPurgesThatAQueueRefuses(t *testing.T) {
 	}{
 		{"no URI", webdelivery.QueueOptions{}, nil, "uris"},
 		{"an empty URI", webdelivery.QueueOptions{}, []webdelivery.PurgeURI{webdelivery.Exact(object(1)), webdelivery.Exact("")}, "uris[1].uri_pattern"},
-		{"a modifier with an exact URI", webdelivery.QueueOptions{}, []webdelivery.PurgeURI{webdelivery.Exact(anObject).WithCacheKeyModifier("b")}, "uris[0].cache_key_modifier_regex"},
+		{"a modifier with an exact URI", webdelivery.QueueOptions{}, []webdelivery.PurgeURI{webdelivery.Exact(fixture.AnObject).WithCacheKeyModifier("b")}, "uris[0].cache_key_modifier_regex"},
 		{"more than MaxURIs", webdelivery.QueueOptions{MaxURIs: 2}, three, "uris"},
 		{"a byte more than MaxBodyBytes", webdelivery.QueueOptions{MaxBodyBytes: 100 + 3*73 - 1}, three, "uris"},
 		{"more than MaxPending", webdelivery.QueueOptions{MaxPending: 2}, three, "uris"},
@@ -164,12 +165,12 @@ func TestPurgesThatAQueueRefuses(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			inQueue(t, setup{}, tt.options, func(f *fixture, q *webdelivery.PurgeQueue) {
+			inQueue(t, fixture.Setup{}, tt.options, func(f *fixture.Fixture, q *webdelivery.PurgeQueue) {
 				_, err := q.Purge(f.Context(), tt.uris...)
 				var invalid *webdelivery.ValidationError
 				require.ErrorAs(f, err, &invalid)
 				assert.Equal(f, tt.field, invalid.Field)
-				assert.Empty(f, f.srv.Requests())
+				assert.Empty(f, f.Srv.Requests())
 			})
 		})
 	}
@@ -182,7 +183,7 @@ func TestOneForbiddenAmongThousand(t *testing.T) {
 	for _, bad := range []int{0, 1, 499, 500, 777, 999} {
 		t.Run(fmt.Sprint(bad), func(t *testing.T) {
 			t.Parallel()
-			inQueue(t, setup{}, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
+			inQueue(t, fixture.Setup{}, webdelivery.QueueOptions{}, func(f *fixture.Fixture, q *webdelivery.PurgeQueue) {
 				const forbidden = "https://www.example.org/not-ours"
 				var wg sync.WaitGroup
 				for i := range 1000 {
@@ -207,10 +208,10 @@ func TestOneForbiddenAmongThousand(t *testing.T) {
 					}
 				}
 				wg.Wait()
-				assert.Len(f, f.purgedURIs(), 999)
-				assert.LessOrEqual(f, len(f.arrivals()), 21, "2 + 2*log2(1000)")
-				for i, at := range f.arrivals()[2:] {
-					assert.Greater(f, at-f.arrivals()[i], time.Second, "splitting waits for permits too")
+				assert.Len(f, purgedURIs(f), 999)
+				assert.LessOrEqual(f, len(arrivals(f)), 21, "2 + 2*log2(1000)")
+				for i, at := range arrivals(f)[2:] {
+					assert.Greater(f, at-arrivals(f)[i], time.Second, "splitting waits for permits too")
 				}
 			})
 		})
@@ -232,8 +233,8 @@ func inRefusing(t *testing.T, options webdelivery.QueueOptions, refuses func(uri
 	synctest.Test(t, func(t *testing.T) {
 		s := &refusing{T: t, refuses: refuses}
 		origin := "https://" + strings.ToLower(crand.Text()) + ".example.com" // purges of one origin share their permits
-		client, err := webdelivery.NewClient(origin, customer, webdelivery.BasicAuth(username, password),
-			webdelivery.WithHTTPClient(&http.Client{Transport: roundTripper(s.answer)}))
+		client, err := webdelivery.NewClient(origin, fixture.Customer, webdelivery.BasicAuth(fixture.Username, fixture.Password),
+			webdelivery.WithHTTPClient(&http.Client{Transport: fixture.RoundTripper(s.answer)}))
 		require.NoError(t, err)
 		s.queue, err = client.Purge.NewQueue(options)
 		require.NoError(t, err)
@@ -508,8 +509,8 @@ func TestShortCallsBesideLongOnes(t *testing.T) {
 // parts.
 func TestProgressOfAQueue(t *testing.T) {
 	t.Parallel()
-	inQueue(t, setup{}, webdelivery.QueueOptions{Wait: true}, func(f *fixture, q *webdelivery.PurgeQueue) {
-		f.fail(testserver.Fault{Path: "/cache/purge", Delay: time.Second, Count: 1, Status: http.StatusBadRequest})
+	inQueue(t, fixture.Setup{}, webdelivery.QueueOptions{Wait: true}, func(f *fixture.Fixture, q *webdelivery.PurgeQueue) {
+		f.AddFault(testserver.Fault{Path: "/cache/purge", Delay: time.Second, Count: 1, Status: http.StatusBadRequest})
 		var receipts []*webdelivery.PurgeReceipt
 		done := make(chan error)
 		go func() {
@@ -541,8 +542,8 @@ func TestProgressOfAQueue(t *testing.T) {
 // Close refuses new purges and sends the rest.
 func TestCloseDrains(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		q := f.newQueue(webdelivery.QueueOptions{MaxURIs: 2, MaxPending: 8})
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		q := f.NewQueue(webdelivery.QueueOptions{MaxURIs: 2, MaxPending: 8})
 		var wg sync.WaitGroup
 		for i := range 8 {
 			wg.Go(func() {
@@ -558,7 +559,7 @@ func TestCloseDrains(t *testing.T) {
 		synctest.Wait()
 		require.NoError(f, q.Close(f.Context()))
 		wg.Wait()
-		assert.Len(f, f.purgedURIs(), 8)
+		assert.Len(f, purgedURIs(f), 8)
 		_, err := q.Purge(f.Context(), webdelivery.Exact(object(1)))
 		require.ErrorIs(f, err, webdelivery.ErrQueueClosed)
 		assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
@@ -571,10 +572,10 @@ func TestCloseDrains(t *testing.T) {
 func TestCloseGivesUp(t *testing.T) {
 	t.Parallel()
 	for _, wait := range []bool{false, true} {
-		inFakeTime(t, setup{}, func(f *fixture) {
-			f.fail(testserver.Fault{Path: "/cache/purge", Skip: 1, Count: 1, Delay: time.Hour})
-			f.fail(testserver.Fault{Path: "/transactions/*", Delay: time.Hour})
-			q := f.newQueue(webdelivery.QueueOptions{MaxURIs: 1, Wait: wait})
+		fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+			f.AddFault(testserver.Fault{Path: "/cache/purge", Skip: 1, Count: 1, Delay: time.Hour})
+			f.AddFault(testserver.Fault{Path: "/transactions/*", Delay: time.Hour})
+			q := f.NewQueue(webdelivery.QueueOptions{MaxURIs: 1, Wait: wait})
 			var wg sync.WaitGroup
 			outcomes := make([]webdelivery.Outcome, 4)
 			for i := range 4 {
@@ -611,13 +612,13 @@ func TestAcceptedWithoutATransaction(t *testing.T) {
 			t.Run(fmt.Sprintf("%d %q", status, body), func(t *testing.T) {
 				t.Parallel()
 				for _, wait := range []bool{false, true} {
-					inQueue(t, setup{}, webdelivery.QueueOptions{Wait: wait}, func(f *fixture, q *webdelivery.PurgeQueue) {
-						f.fail(testserver.Fault{Path: "/cache/purge", Handler: func(w http.ResponseWriter, _ *http.Request) {
+					inQueue(t, fixture.Setup{}, webdelivery.QueueOptions{Wait: wait}, func(f *fixture.Fixture, q *webdelivery.PurgeQueue) {
+						f.AddFault(testserver.Fault{Path: "/cache/purge", Handler: func(w http.ResponseWriter, _ *http.Request) {
 							w.Header().Set("Content-Type", "application/json")
 							w.WriteHeader(status)
 							_, _ = io.WriteString(w, body)
 						}})
-						_, err := f.client.Purge.Submit(f.Context(), purgeOf(object(1)))
+						_, err := f.Client.Purge.Submit(f.Context(), fixture.PurgeOf(object(1)))
 						require.ErrorIs(f, err, webdelivery.ErrBadResponse)
 						assert.Equal(f, want, webdelivery.OutcomeOf(err))
 						want := want
@@ -637,10 +638,10 @@ func TestAcceptedWithoutATransaction(t *testing.T) {
 // A caller that leaves while its transaction runs learns that the purge was accepted.
 func TestLeftWhileTheTransactionRuns(t *testing.T) {
 	t.Parallel()
-	inQueue(t, setup{}, webdelivery.QueueOptions{Wait: true}, func(f *fixture, q *webdelivery.PurgeQueue) {
+	inQueue(t, fixture.Setup{}, webdelivery.QueueOptions{Wait: true}, func(f *fixture.Fixture, q *webdelivery.PurgeQueue) {
 		ctx, cancel := context.WithTimeout(f.Context(), time.Second)
 		defer cancel()
-		receipts, err := q.Purge(ctx, webdelivery.Exact(anObject))
+		receipts, err := q.Purge(ctx, webdelivery.Exact(fixture.AnObject))
 		require.ErrorIs(f, err, context.DeadlineExceeded)
 		require.Len(f, receipts, 1)
 		assert.ErrorContains(f, err, fmt.Sprint("accepted transaction ", receipts[0].TransactionID))
@@ -650,15 +651,15 @@ func TestLeftWhileTheTransactionRuns(t *testing.T) {
 // Failures count failed requests and logins until the service decides again.
 func TestQueueStats(t *testing.T) {
 	t.Parallel()
-	inQueue(t, bySession, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
-		remove := f.srv.Fail(testserver.Fault{Status: http.StatusBadGateway})
-		_, err := q.Purge(f.Context(), webdelivery.Exact(anObject))
+	inQueue(t, fixture.BySession, webdelivery.QueueOptions{}, func(f *fixture.Fixture, q *webdelivery.PurgeQueue) {
+		remove := f.Srv.Fail(testserver.Fault{Status: http.StatusBadGateway})
+		_, err := q.Purge(f.Context(), webdelivery.Exact(fixture.AnObject))
 		require.ErrorIs(f, err, webdelivery.ErrServer)
 		assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 		assert.Equal(f, 1, q.Stats().Failures)
 		require.ErrorIs(f, q.Stats().Err, webdelivery.ErrServer)
 		remove()
-		_, err = q.Purge(f.Context(), webdelivery.Exact(anObject))
+		_, err = q.Purge(f.Context(), webdelivery.Exact(fixture.AnObject))
 		require.NoError(f, err)
 		assert.Equal(f, webdelivery.QueueStats{Accepted: 1, Requests: 1}, q.Stats())
 	})
@@ -673,7 +674,7 @@ func TestQueueOutcomesAreTrue(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(seed, 7))
 			options := webdelivery.QueueOptions{MaxURIs: 1 + r.IntN(40), Wait: r.IntN(2) == 0}
-			inQueue(t, setup{}, options, func(f *fixture, q *webdelivery.PurgeQueue) {
+			inQueue(t, fixture.Setup{}, options, func(f *fixture.Fixture, q *webdelivery.PurgeQueue) {
 				faults := []testserver.Fault{
 					{Status: 503},
 					{Status: 400},
@@ -686,7 +687,7 @@ func TestQueueOutcomesAreTrue(t *testing.T) {
 				for range 10 {
 					fault := faults[r.IntN(len(faults))]
 					fault.Path, fault.Skip, fault.Count = "/cache/purge", r.IntN(20), 1+r.IntN(2)
-					f.fail(fault)
+					f.AddFault(fault)
 				}
 				type result struct {
 					uri string
@@ -716,7 +717,7 @@ func TestQueueOutcomesAreTrue(t *testing.T) {
 				}
 				wg.Wait()
 				require.NoError(f, q.Close(f.Context()))
-				purged := f.purgedURIs()
+				purged := purgedURIs(f)
 				for _, got := range results {
 					switch outcome := webdelivery.OutcomeOf(got.err); {
 					case outcome == webdelivery.OutcomeApplied:
@@ -730,7 +731,7 @@ func TestQueueOutcomesAreTrue(t *testing.T) {
 						assert.ErrorContains(f, got.err, got.uri)
 					}
 				}
-				times := f.arrivals()
+				times := arrivals(f)
 				for i := 2; i < len(times); i++ {
 					assert.Greater(f, times[i]-times[i-2], time.Second)
 				}

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
@@ -387,15 +388,15 @@ func TestFaultMatrix(t *testing.T) {
 				for _, when := range op.moments() {
 					t.Run(strings.Join([]string{row.fault, v.name, op.String(), when.name}, "/"), func(t *testing.T) {
 						t.Parallel()
-						var s setup
+						var s fixture.Setup
 						if op.login || row.session {
-							s.auth = webdelivery.SessionAuth(username, password)
+							s.Auth = webdelivery.SessionAuth(fixture.Username, fixture.Password)
 						}
-						inReliableService(t, s, func(f *fixture) {
+						inReliableService(t, s, func(f *fixture.Fixture) {
 							if op.Waits {
-								f.disturbWait(row, v, op, is, when)
+								disturbWait(f, row, v, op, is, when)
 							} else {
-								f.disturb(row, v, op, is, when)
+								disturb(f, row, v, op, is, when)
 							}
 						})
 					})
@@ -407,7 +408,7 @@ func TestFaultMatrix(t *testing.T) {
 
 // checkResumed checks a stream that continues after a fault in the middle of a response. The stream sends one more
 // request, and then one for the total. If the fault lasts, the stream ends with its error after 5 minutes.
-func (f *fixture) checkResumed(op operationOf, when moment, items, sent int, err error) {
+func checkResumed(f *fixture.Fixture, op operationOf, when moment, items, sent int, err error) {
 	f.Helper()
 	if when.stays {
 		require.NotNil(f, innermost(err))
@@ -421,17 +422,17 @@ func (f *fixture) checkResumed(op operationOf, when moment, items, sent int, err
 }
 
 // disturb makes one call while a fault lasts, and checks the promise.
-func (f *fixture) disturb(row faultRow, v variant, op operationOf, is promise, when moment) {
-	prepared := f.prepare(op)
-	before, began := f.srv.Count(op.Method, op.Pattern()), time.Now()
-	dials, _ := f.addFault(v, op, when)
+func disturb(f *fixture.Fixture, row faultRow, v variant, op operationOf, is promise, when moment) {
+	prepared := prepare(f, op)
+	before, began := f.Srv.Count(op.Method, op.Pattern()), time.Now()
+	dials, _ := addFault(f, v, op, when)
 
-	items, err := prepared.call(f.Context(), f.client)
+	items, err := prepared.call(f.Context(), f.Client)
 	require.NoError(f, prepared.end(f.Context()))
 
-	sent := f.srv.Count(op.Method, op.Pattern()) - before
+	sent := f.Srv.Count(op.Method, op.Pattern()) - before
 	if op.Resumes && v.body && is.attempts == 1 && v.fault.Body == "" {
-		f.checkResumed(op, when, items, sent, err)
+		checkResumed(f, op, when, items, sent, err)
 		return
 	}
 	// If a DELETE was carried out but its response was lost, its retry gets 404, and that is a success.
@@ -496,7 +497,7 @@ func (f *fixture) disturb(row faultRow, v variant, op operationOf, is promise, w
 		assert.False(f, outcome == webdelivery.OutcomeNotApplied && prepared.done())
 		assert.True(f, !v.applied || prepared.done(), "the fault must come after the service carried out the request")
 	}
-	assert.Zero(f, f.srv.ForeignDials())
+	assert.Zero(f, f.Srv.ForeignDials())
 }
 
 // innermost returns the error of the request that failed: the error of a login is inside the error of the call that
@@ -509,10 +510,10 @@ func innermost(err error) (last *webdelivery.Error) {
 }
 
 // addFault makes the requests of an operation meet a fault, and counts the connections that it affects.
-func (f *fixture) addFault(v variant, op operationOf, when moment) (dials *atomic.Int64, remove func()) {
+func addFault(f *fixture.Fixture, v variant, op operationOf, when moment) (dials *atomic.Int64, remove func()) {
 	dials = new(atomic.Int64)
 	// On a connection that was used before, net/http itself retries a read once; here only the SDK's requests count.
-	transport := f.http.Transport.(*http.Transport)
+	transport := f.HTTP.Transport.(*http.Transport)
 	transport.CloseIdleConnections()
 	transport.DisableKeepAlives = true
 	if v.dial != nil {
@@ -533,18 +534,18 @@ func (f *fixture) addFault(v variant, op operationOf, when moment) (dials *atomi
 	if !when.stays {
 		fault.Count = 1
 	}
-	return dials, f.srv.Fail(fault)
+	return dials, f.Srv.Fail(fault)
 }
 
 // cancellation is a moment at which the caller cancels.
 type cancellation struct {
 	moment  string
-	outcome webdelivery.Outcome // of a write
-	fault   testserver.Fault    // makes the moment last
-	blocked func(f *fixture)    // or this does
-	before  bool                // the context has ended before the call
-	begun   bool                // the request was already being sent
-	body    bool                // responses need a body
+	outcome webdelivery.Outcome      // of a write
+	fault   testserver.Fault         // makes the moment last
+	blocked func(f *fixture.Fixture) // or this does
+	before  bool                     // the context has ended before the call
+	begun   bool                     // the request was already being sent
+	body    bool                     // responses need a body
 	session bool
 	only    func(c column) bool // nil: every operation
 }
@@ -553,12 +554,12 @@ func cancellations() []cancellation {
 	purging := func(c column) bool { return c == colPurge }
 	return []cancellation{
 		{moment: "before the call", outcome: not, before: true},
-		{moment: "while it waits for a purge permit", outcome: not, only: purging, blocked: func(f *fixture) {
-			f.client = f.newClient(f.srv.URL(), setup{options: []webdelivery.Option{webdelivery.WithPurgeLimiter(noPermits{})}})
+		{moment: "while it waits for a purge permit", outcome: not, only: purging, blocked: func(f *fixture.Fixture) {
+			f.Client = f.NewClient(f.Srv.URL(), fixture.Setup{Options: []webdelivery.Option{webdelivery.WithPurgeLimiter(noPermits{})}})
 		}},
 		{moment: "during a login", outcome: not, session: true, fault: testserver.Fault{Path: "/sessions", Delay: time.Hour}},
-		{moment: "while it connects", outcome: not, begun: true, blocked: func(f *fixture) {
-			f.http.Transport.(*http.Transport).DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+		{moment: "while it connects", outcome: not, begun: true, blocked: func(f *fixture.Fixture) {
+			f.HTTP.Transport.(*http.Transport).DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
 				<-ctx.Done()
 				return nil, ctx.Err()
 			}
@@ -587,31 +588,31 @@ func TestGivingUp(t *testing.T) {
 			}
 			t.Run(c.moment+"/"+op.String(), func(t *testing.T) {
 				t.Parallel()
-				var s setup
+				var s fixture.Setup
 				if op.login {
-					s.auth = webdelivery.SessionAuth(username, password)
+					s.Auth = webdelivery.SessionAuth(fixture.Username, fixture.Password)
 				}
-				inReliableService(t, s, func(f *fixture) { f.cancelCall(c, op) })
+				inReliableService(t, s, func(f *fixture.Fixture) { cancelCall(f, c, op) })
 			})
 		}
 	}
 }
 
-func (f *fixture) cancelCall(c cancellation, op operationOf) {
-	prepared := f.prepare(op)
-	transport := f.http.Transport.(*http.Transport)
+func cancelCall(f *fixture.Fixture, c cancellation, op operationOf) {
+	prepared := prepare(f, op)
+	transport := f.HTTP.Transport.(*http.Transport)
 	transport.CloseIdleConnections()
 	if c.session {
-		f.client = f.newClient(f.srv.URL(), setup{auth: webdelivery.SessionAuth(username, password)})
+		f.Client = f.NewClient(f.Srv.URL(), fixture.Setup{Auth: webdelivery.SessionAuth(fixture.Username, fixture.Password)})
 	}
 	if c.blocked != nil {
 		c.blocked(f)
 	}
 	if fault := c.fault; fault.Path == "" {
 		fault.Method, fault.Path = op.Method, op.Pattern()
-		f.fail(fault)
+		f.AddFault(fault)
 	} else {
-		f.fail(fault)
+		f.AddFault(fault)
 	}
 	const patience = 3 * time.Second
 	ctx, cancel := context.WithCancel(f.Context())
@@ -623,9 +624,9 @@ func (f *fixture) cancelCall(c cancellation, op operationOf) {
 	} else {
 		time.AfterFunc(patience, cancel)
 	}
-	sent, began := len(f.srv.Requests()), time.Now()
+	sent, began := len(f.Srv.Requests()), time.Now()
 
-	_, err := prepared.call(ctx, f.client)
+	_, err := prepared.call(ctx, f.Client)
 	defer func() { _ = prepared.end(ctx) }()
 
 	assert.Equal(f, want, time.Since(began))
@@ -633,7 +634,7 @@ func (f *fixture) cancelCall(c cancellation, op operationOf) {
 	require.NotErrorIs(f, err, context.DeadlineExceeded)
 	outcome := webdelivery.OutcomeOf(err)
 	if c.before {
-		assert.Len(f, f.srv.Requests(), sent)
+		assert.Len(f, f.Srv.Requests(), sent)
 	}
 	switch {
 	case op.Waits:
@@ -646,7 +647,7 @@ func (f *fixture) cancelCall(c cancellation, op operationOf) {
 		assert.Equal(f, c.outcome, outcome)
 		assert.False(f, outcome == webdelivery.OutcomeNotApplied && prepared.done())
 	}
-	sent = len(f.srv.Requests())
+	sent = len(f.Srv.Requests())
 	time.Sleep(time.Minute)
-	assert.Len(f, f.srv.Requests(), sent, "nothing is sent afterwards")
+	assert.Len(f, f.Srv.Requests(), sent, "nothing is sent afterwards")
 }

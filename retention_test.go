@@ -11,17 +11,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 	"github.com/webdelivery/webdelivery-go/internal/operations"
 )
 
 // inLog runs a test with a client that logs into a text, at Warn.
-func inLog(t *testing.T, test func(f *fixture, log func() string)) {
+func inLog(t *testing.T, test func(f *fixture.Fixture, log func() string)) {
 	t.Helper()
 	var b bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&b, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	s := setup{options: []webdelivery.Option{webdelivery.WithLogger(logger)}}
-	s.server.EventsPerSecond = operations.EventRate
-	inFakeTime(t, s, func(f *fixture) {
+	s := fixture.Setup{Options: []webdelivery.Option{webdelivery.WithLogger(logger)}}
+	s.Server.EventsPerSecond = operations.EventRate
+	fixture.InFakeTime(t, s, func(f *fixture.Fixture) {
 		test(f, func() string {
 			defer b.Reset()
 			return b.String()
@@ -50,7 +51,7 @@ func TestQueriesBeyondTheRetention(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inLog(t, func(f *fixture, log func() string) {
+			inLog(t, func(f *fixture.Fixture, log func() string) {
 				check := func(call string, warnings []string, err error) {
 					f.Helper()
 					require.NoError(f, err, call)
@@ -70,10 +71,10 @@ func TestQueriesBeyondTheRetention(t *testing.T) {
 				dimensions := []string{webdelivery.DimClientCountryCode}
 				if tt.granularity == "events" {
 					query := webdelivery.EventsQuery{Dimensions: dimensions, Start: tt.start, End: now}
-					warnings := f.client.Stats.Events.Warnings(query)
-					_, err := f.client.Stats.Events.Query(f.Context(), query)
+					warnings := f.Client.Stats.Events.Warnings(query)
+					_, err := f.Client.Stats.Events.Query(f.Context(), query)
 					check("Query", warnings, err)
-					export := f.client.Stats.NewExport(query, webdelivery.Cursor{}, webdelivery.ExportOptions{})
+					export := f.Client.Stats.NewExport(query, webdelivery.Cursor{}, webdelivery.ExportOptions{})
 					for range 2 {
 						_, err = collect(export.All(f.Context()))
 						require.NoError(f, err)
@@ -84,7 +85,7 @@ func TestQueriesBeyondTheRetention(t *testing.T) {
 				query := webdelivery.TrendsQuery{
 					Dimensions: dimensions, Metrics: []string{webdelivery.MetricHits}, Start: tt.start, End: now, Granularity: tt.granularity,
 				}
-				family := f.client.Stats.WAFTrends
+				family := f.Client.Stats.WAFTrends
 				_, err := family.Query(f.Context(), query)
 				check("Query", family.Warnings(query), err)
 				_, err = collect(family.All(f.Context(), query))
@@ -97,15 +98,15 @@ func TestQueriesBeyondTheRetention(t *testing.T) {
 // An export that continues within the retention lacks nothing.
 func TestAnExportThatGoesOnHasNoWarning(t *testing.T) {
 	t.Parallel()
-	inLog(t, func(f *fixture, log func() string) {
+	inLog(t, func(f *fixture.Fixture, log func() string) {
 		query := webdelivery.EventsQuery{
 			Dimensions: []string{webdelivery.DimClientIP}, Start: time.Now().AddDate(0, 0, -5), End: time.Now().Add(-time.Hour),
 		}
-		export := f.client.Stats.NewExport(query, webdelivery.Cursor{}, webdelivery.ExportOptions{})
+		export := f.Client.Stats.NewExport(query, webdelivery.Cursor{}, webdelivery.ExportOptions{})
 		_, err := collect(export.All(f.Context()))
 		require.NoError(f, err)
 		assert.NotEmpty(f, log())
-		rest := f.client.Stats.NewExport(query, export.Cursor(), webdelivery.ExportOptions{})
+		rest := f.Client.Stats.NewExport(query, export.Cursor(), webdelivery.ExportOptions{})
 		_, err = collect(rest.All(f.Context()))
 		require.NoError(f, err)
 		assert.Empty(f, log())

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
@@ -38,16 +39,16 @@ func TestRetryAfter(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			inService(t, setup{}, func(f *fixture) {
-				f.fail(testserver.Fault{Status: 429, Count: 1, Header: tt.header})
+			fixture.InService(t, fixture.Setup{}, func(f *fixture.Fixture) {
+				f.AddFault(testserver.Fault{Status: 429, Count: 1, Header: tt.header})
 				began := time.Now()
-				err := getTask.call(f.Context(), f.client)
+				err := fixture.GetTask.Call(f.Context(), f.Client)
 				waited := time.Since(began)
 				switch tt.want {
 				case stops:
 					require.ErrorIs(f, err, webdelivery.ErrRateLimited)
 					assert.Zero(f, waited)
-					assert.Equal(f, 1, f.requests(getTask))
+					assert.Equal(f, 1, f.Requests(fixture.GetTask))
 				case 0:
 					require.NoError(f, err)
 					assert.True(f, jitter(waited), "waited %v", waited)
@@ -65,13 +66,13 @@ func TestBackoffHasFullJitterUnderAnExponentialCeiling(t *testing.T) {
 	t.Parallel()
 	ceilings := []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second}
 	var longest [3]time.Duration
-	inService(t, setup{}, func(f *fixture) {
-		f.fail(testserver.Fault{Status: 503})
+	fixture.InService(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		f.AddFault(testserver.Fault{Status: 503})
 		const calls = 25
 		for range calls {
-			_ = getTask.call(f.Context(), f.client)
+			_ = fixture.GetTask.Call(f.Context(), f.Client)
 		}
-		seen := f.srv.Requests()
+		seen := f.Srv.Requests()
 		require.Len(f, seen, 4*calls)
 		for i := range seen {
 			if n := i % 4; n > 0 {
@@ -89,10 +90,10 @@ func TestBackoffHasFullJitterUnderAnExponentialCeiling(t *testing.T) {
 func TestMaxWaitBoundsTheBackoff(t *testing.T) {
 	t.Parallel()
 	policy := webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 10, MinWait: time.Second, MaxWait: 3 * time.Second})
-	inService(t, setup{options: []webdelivery.Option{policy}}, func(f *fixture) {
-		f.fail(testserver.Fault{Status: 503})
-		_ = getTask.call(f.Context(), f.client)
-		seen := f.srv.Requests()
+	fixture.InService(t, fixture.Setup{Options: []webdelivery.Option{policy}}, func(f *fixture.Fixture) {
+		f.AddFault(testserver.Fault{Status: 503})
+		_ = fixture.GetTask.Call(f.Context(), f.Client)
+		seen := f.Srv.Requests()
 		require.Len(f, seen, 10)
 		for i := 1; i < len(seen); i++ {
 			assert.LessOrEqual(f, seen[i].Time.Sub(seen[i-1].Time), 3*time.Second)
@@ -104,12 +105,12 @@ func TestMaxWaitBoundsTheBackoff(t *testing.T) {
 // once.
 func TestNoWaitPastTheDeadline(t *testing.T) {
 	t.Parallel()
-	inService(t, setup{}, func(f *fixture) {
-		f.fail(testserver.Fault{Status: 503, Header: http.Header{"Retry-After": {"15"}}})
+	fixture.InService(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		f.AddFault(testserver.Fault{Status: 503, Header: http.Header{"Retry-After": {"15"}}})
 		ctx, cancel := context.WithTimeout(f.Context(), 10*time.Second)
 		defer cancel()
 		began := time.Now()
-		err := getTask.call(ctx, f.client)
+		err := fixture.GetTask.Call(ctx, f.Client)
 		require.ErrorIs(f, err, webdelivery.ErrServer)
 		require.NotErrorIs(f, err, context.DeadlineExceeded)
 		assert.Zero(f, time.Since(began))
@@ -139,13 +140,13 @@ func TestCancelledBecauseOfAnotherCall(t *testing.T) {
 		for where, transport := range transports {
 			t.Run(name+", "+where, func(t *testing.T) {
 				t.Parallel()
-				inFakeTime(t, setup{options: []webdelivery.Option{
-					webdelivery.WithHTTPClient(&http.Client{Transport: roundTripper(transport)}),
-				}}, func(f *fixture) {
+				fixture.InFakeTime(t, fixture.Setup{Options: []webdelivery.Option{
+					webdelivery.WithHTTPClient(&http.Client{Transport: fixture.RoundTripper(transport)}),
+				}}, func(f *fixture.Fixture) {
 					ctx, cancel := context.WithCancelCause(f.Context())
 					cause := fmt.Errorf("%w: %w", assert.AnError, other)
 					time.AfterFunc(time.Second, func() { cancel(cause) })
-					saysNothingOf(f, submit.call(ctx, f.client), cause)
+					saysNothingOf(f, fixture.Submit.Call(ctx, f.Client), cause)
 				})
 			})
 		}
@@ -153,7 +154,7 @@ func TestCancelledBecauseOfAnotherCall(t *testing.T) {
 }
 
 // saysNothingOf checks the error of a purge that ended by a cause which contains the error of another call.
-func saysNothingOf(f *fixture, err, cause error) {
+func saysNothingOf(f *fixture.Fixture, err, cause error) {
 	f.Helper()
 	require.ErrorIs(f, err, context.Canceled)
 	require.NotErrorIs(f, err, cause, "it may be the error of another call")
@@ -182,21 +183,21 @@ func (r causeReader) Read([]byte) (int, error) {
 // 503, are retried as ever.
 func TestPartsOfTheServiceShareNoRetries(t *testing.T) {
 	t.Parallel()
-	inService(t, setup{}, func(f *fixture) {
-		f.fail(testserver.Fault{Path: "/stats/**", Status: 503})
+	fixture.InService(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		f.AddFault(testserver.Fault{Path: "/stats/**", Status: 503})
 		var all sync.WaitGroup
 		for i := range 600 {
 			all.Go(func() {
 				time.Sleep(time.Duration(i) * 50 * time.Millisecond)
-				_, err := f.client.Stats.Events.Dimensions(f.Context())
+				_, err := f.Client.Stats.Events.Dimensions(f.Context())
 				assert.ErrorIs(f, err, webdelivery.ErrServer)
 			})
 			all.Go(func() {
 				time.Sleep(time.Duration(i) * 50 * time.Millisecond)
 				if i%10 == 0 {
-					f.fail(testserver.Fault{Path: "/tasks/*", Status: 503, Count: 1})
+					f.AddFault(testserver.Fault{Path: "/tasks/*", Status: 503, Count: 1})
 				}
-				assert.NoError(f, getTask.call(f.Context(), f.client))
+				assert.NoError(f, fixture.GetTask.Call(f.Context(), f.Client))
 			})
 		}
 		all.Wait()
@@ -207,9 +208,9 @@ func TestPartsOfTheServiceShareNoRetries(t *testing.T) {
 // context.
 func TestAttemptTimeoutsAreRecognized(t *testing.T) {
 	t.Parallel()
-	inService(t, setup{options: []webdelivery.Option{webdelivery.WithAttemptTimeout(time.Second)}}, func(f *fixture) {
-		f.fail(testserver.Fault{Delay: time.Hour})
-		err := getTask.call(f.Context(), f.client)
+	fixture.InService(t, fixture.Setup{Options: []webdelivery.Option{webdelivery.WithAttemptTimeout(time.Second)}}, func(f *fixture.Fixture) {
+		f.AddFault(testserver.Fault{Delay: time.Hour})
+		err := fixture.GetTask.Call(f.Context(), f.Client)
 		require.ErrorIs(f, err, os.ErrDeadlineExceeded)
 		require.NotErrorIs(f, err, context.DeadlineExceeded)
 		var timeout net.Error

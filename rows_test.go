@@ -17,12 +17,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
 // answers makes the service answer statistics queries with this body.
-func (f *fixture) answers(body string) {
-	f.fail(testserver.Fault{Path: eventsData, Status: 200, Body: body})
+func answers(f *fixture.Fixture, body string) {
+	f.AddFault(testserver.Fault{Path: fixture.EventsData, Status: 200, Body: body})
 }
 
 // resultOf returns a result with these columns and rows; all of them match.
@@ -53,10 +54,10 @@ func collect(rows iter.Seq2[webdelivery.Row, error]) (texts []string, err error)
 // Query and Rows read the same; each test of a response runs with both.
 var ways = map[string]func(context.Context, *webdelivery.Client) ([]string, error){
 	"Rows": func(ctx context.Context, c *webdelivery.Client) ([]string, error) {
-		return collect(c.Stats.Events.All(ctx, firstRows))
+		return collect(c.Stats.Events.All(ctx, fixture.FirstRows))
 	},
 	"Query": func(ctx context.Context, c *webdelivery.Client) ([]string, error) {
-		result, err := c.Stats.Events.Query(ctx, aDay)
+		result, err := c.Stats.Events.Query(ctx, fixture.ADay)
 		if err != nil {
 			return nil, err
 		}
@@ -106,9 +107,9 @@ func TestRepliesThatAreRead(t *testing.T) {
 		for name, way := range ways {
 			t.Run(tt.name+"/"+name, func(t *testing.T) {
 				t.Parallel()
-				inFakeTime(t, setup{}, func(f *fixture) {
-					f.answers(tt.body)
-					got, err := way(f.Context(), f.client)
+				fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+					answers(f, tt.body)
+					got, err := way(f.Context(), f.Client)
 					require.NoError(f, err)
 					assert.Equal(f, tt.want, got)
 				})
@@ -168,15 +169,15 @@ func TestRepliesThatAreRefused(t *testing.T) {
 		for name, way := range ways {
 			t.Run(tt.name+"/"+name, func(t *testing.T) {
 				t.Parallel()
-				inFakeTime(t, setup{}, func(f *fixture) {
-					f.answers(tt.body)
-					_, err := way(f.Context(), f.client)
+				fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+					answers(f, tt.body)
+					_, err := way(f.Context(), f.Client)
 					require.ErrorIs(f, err, webdelivery.ErrBadResponse)
 					assert.ErrorContains(f, err, tt.says)
 					var e *webdelivery.Error
 					require.ErrorAs(f, err, &e)
 					assert.Equal(f, 200, e.StatusCode)
-					assert.Equal(f, "/acme/v1"+eventsData, e.Path)
+					assert.Equal(f, "/acme/v1"+fixture.EventsData, e.Path)
 				})
 			})
 		}
@@ -205,14 +206,14 @@ func TestFewerRowsThanMatch(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(fmt.Sprint(tt), func(t *testing.T) {
 			t.Parallel()
-			inFakeTime(t, setup{}, func(f *fixture) {
+			fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
 				rows := strings.TrimSuffix(strings.Repeat("[1],", tt.rows), ",")
-				f.answers(fmt.Sprintf(`{"columns":[{"name":"a"}],"rows":[%s],"total_results":%d}`, rows, tt.total))
-				q := aDay
+				answers(f, fmt.Sprintf(`{"columns":[{"name":"a"}],"rows":[%s],"total_results":%d}`, rows, tt.total))
+				q := fixture.ADay
 				q.Limit = tt.limit
-				got, rowsErr := collect(f.client.Stats.Events.All(f.Context(), q))
+				got, rowsErr := collect(f.Client.Stats.Events.All(f.Context(), q))
 				assert.Len(f, got, tt.rows)
-				_, queryErr := f.client.Stats.Events.Query(f.Context(), q)
+				_, queryErr := f.Client.Stats.Events.Query(f.Context(), q)
 				for _, err := range []error{rowsErr, queryErr} {
 					if !tt.incomplete {
 						require.NoError(f, err)
@@ -229,10 +230,10 @@ func TestFewerRowsThanMatch(t *testing.T) {
 
 func TestRow(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		f.answers(resultOf([]string{"a", "b"}, `["x", 1]`, `["y" ,2]`))
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		answers(f, resultOf([]string{"a", "b"}, `["x", 1]`, `["y" ,2]`))
 		var kept []webdelivery.Row
-		for row, err := range f.client.Stats.Events.All(f.Context(), firstRows) {
+		for row, err := range f.Client.Stats.Events.All(f.Context(), fixture.FirstRows) {
 			require.NoError(f, err)
 			assert.Equal(f, 2, row.Len())
 			assert.Equal(f, []string{"a", "b"}, row.Columns())
@@ -281,9 +282,9 @@ func TestStreamsThatStandStill(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			inFakeTime(t, setup{options: tt.options}, func(f *fixture) {
-				f.fail(testserver.Fault{Status: 200, Body: body, Dribble: tt.every, Stall: tt.stall})
-				_, err := collect(f.client.Stats.Events.All(f.Context(), firstRows))
+			fixture.InFakeTime(t, fixture.Setup{Options: tt.options}, func(f *fixture.Fixture) {
+				f.AddFault(testserver.Fault{Status: 200, Body: body, Dribble: tt.every, Stall: tt.stall})
+				_, err := collect(f.Client.Stats.Events.All(f.Context(), fixture.FirstRows))
 				if !tt.err {
 					require.NoError(f, err)
 					return
@@ -300,10 +301,10 @@ func TestStreamsThatStandStill(t *testing.T) {
 // The time that a program takes for its rows does not count.
 func TestAProgramMayTakeItsTime(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		f.fail(testserver.Fault{Status: 200, Body: resultOf([]string{"a"}, slices.Repeat([]string{`["` + strings.Repeat("x", 10_000) + `"]`}, 100)...)})
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		f.AddFault(testserver.Fault{Status: 200, Body: resultOf([]string{"a"}, slices.Repeat([]string{`["` + strings.Repeat("x", 10_000) + `"]`}, 100)...)})
 		rows := 0
-		for _, err := range f.client.Stats.Events.All(f.Context(), firstRows) {
+		for _, err := range f.Client.Stats.Events.All(f.Context(), fixture.FirstRows) {
 			require.NoError(f, err)
 			time.Sleep(61 * time.Second)
 			rows++
@@ -319,8 +320,8 @@ func TestStreamsThatAreCut(t *testing.T) {
 	t.Run("by the connection", func(t *testing.T) {
 		t.Parallel()
 		for _, cut := range []testserver.Cut{testserver.CutBody, testserver.CutChunked} {
-			inFakeTime(t, setup{}, func(f *fixture) {
-				f.fail(testserver.Fault{Path: eventsData, Handler: func(w http.ResponseWriter, _ *http.Request) {
+			fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+				f.AddFault(testserver.Fault{Path: fixture.EventsData, Handler: func(w http.ResponseWriter, _ *http.Request) {
 					if cut == testserver.CutBody {
 						w.Header().Set("Content-Length", fmt.Sprint(len(body)))
 					}
@@ -328,23 +329,23 @@ func TestStreamsThatAreCut(t *testing.T) {
 					_ = http.NewResponseController(w).Flush()
 					panic(http.ErrAbortHandler)
 				}})
-				rows, err := collect(f.client.Stats.Events.All(f.Context(), firstRows))
+				rows, err := collect(f.Client.Stats.Events.All(f.Context(), fixture.FirstRows))
 				require.ErrorIs(f, err, io.ErrUnexpectedEOF)
 				require.NotErrorIs(f, err, webdelivery.ErrBadResponse)
 				assert.NotEmpty(f, rows)
-				assert.Equal(f, 1, f.srv.Count("", eventsData), "after rows were yielded, there is no retry")
+				assert.Equal(f, 1, f.Srv.Count("", fixture.EventsData), "after rows were yielded, there is no retry")
 			})
 		}
 	})
 	t.Run("by the caller", func(t *testing.T) {
 		t.Parallel()
-		inFakeTime(t, setup{}, func(f *fixture) {
-			f.fail(testserver.Fault{Status: 200, Body: body, Dribble: time.Millisecond})
+		fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+			f.AddFault(testserver.Fault{Status: 200, Body: body, Dribble: time.Millisecond})
 			ctx, cancel := context.WithCancel(f.Context())
 			defer cancel()
 			rows := 0
 			var last error
-			for _, err := range f.client.Stats.Events.All(ctx, firstRows) {
+			for _, err := range f.Client.Stats.Events.All(ctx, fixture.FirstRows) {
 				if last = err; err == nil {
 					rows++
 					cancel()
@@ -359,15 +360,15 @@ func TestStreamsThatAreCut(t *testing.T) {
 // Before the first byte of a stream, the client retries it like any other read.
 func TestAStreamIsRepeatedBeforeItBegins(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, setup{auth: webdelivery.SessionAuth(username, password)}, func(f *fixture) {
-		f.fail(testserver.Fault{Path: eventsData, Count: 1, Status: 503})
-		f.fail(testserver.Fault{Path: eventsData, Count: 1, Cut: testserver.CutAfterRead})
-		f.fail(testserver.Fault{Path: eventsData, Count: 1, Delay: time.Hour})
-		f.answers(resultOf([]string{"a"}, "[1]"))
-		rows, err := collect(f.client.Stats.Events.All(f.Context(), firstRows))
+	fixture.InFakeTime(t, fixture.Setup{Auth: webdelivery.SessionAuth(fixture.Username, fixture.Password)}, func(f *fixture.Fixture) {
+		f.AddFault(testserver.Fault{Path: fixture.EventsData, Count: 1, Status: 503})
+		f.AddFault(testserver.Fault{Path: fixture.EventsData, Count: 1, Cut: testserver.CutAfterRead})
+		f.AddFault(testserver.Fault{Path: fixture.EventsData, Count: 1, Delay: time.Hour})
+		answers(f, resultOf([]string{"a"}, "[1]"))
+		rows, err := collect(f.Client.Stats.Events.All(f.Context(), fixture.FirstRows))
 		require.NoError(f, err)
 		assert.Len(f, rows, 1)
-		assert.Equal(f, 4, f.srv.Count("", eventsData))
+		assert.Equal(f, 4, f.Srv.Count("", fixture.EventsData))
 	})
 }
 
@@ -375,8 +376,8 @@ func TestAStreamIsRepeatedBeforeItBegins(t *testing.T) {
 // the stream goes on. (A streamed row itself is for one goroutine, see Row.)
 func TestRowsThatGoroutinesShare(t *testing.T) {
 	t.Parallel()
-	client := always(t, []byte(resultOf([]string{"a", "b"}, `["x",1]`, `["y",2]`, `["z",3]`)))
-	result, err := client.Stats.Events.Query(t.Context(), aDay)
+	client := fixture.Always(t, []byte(resultOf([]string{"a", "b"}, `["x",1]`, `["y",2]`, `["z",3]`)))
+	result, err := client.Stats.Events.Query(t.Context(), fixture.ADay)
 	require.NoError(t, err)
 	var all sync.WaitGroup
 	share := func(i int, row webdelivery.Row) {
@@ -399,7 +400,7 @@ func TestRowsThatGoroutinesShare(t *testing.T) {
 	n := 0
 	var last webdelivery.Row
 	rows := func(yield func(webdelivery.Row, error) bool) {
-		for row, err := range client.Stats.Events.All(t.Context(), firstRows) {
+		for row, err := range client.Stats.Events.All(t.Context(), fixture.FirstRows) {
 			if last = row; !yield(row, err) {
 				return
 			}
@@ -420,15 +421,15 @@ func TestRowsThatGoroutinesShare(t *testing.T) {
 // free again.
 func TestStoppingEarly(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		f.fail(testserver.Fault{Path: eventsData, Handler: func(w http.ResponseWriter, r *http.Request) {
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		f.AddFault(testserver.Fault{Path: fixture.EventsData, Handler: func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.WriteString(w, `{"columns":[{"name":"a"}],"rows":[[0]`)
 			for r.Context().Err() == nil {
 				_, _ = io.WriteString(w, ",[1]")
 			}
 		}})
 		rows := 0
-		for _, err := range f.client.Stats.Events.All(f.Context(), firstRows) {
+		for _, err := range f.Client.Stats.Events.All(f.Context(), fixture.FirstRows) {
 			require.NoError(f, err)
 			if rows++; rows == 1000 {
 				break
@@ -441,13 +442,13 @@ func TestStoppingEarly(t *testing.T) {
 // After a whole stream, the next call uses its connection.
 func TestAStreamReadToItsEndLeavesItsConnection(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		f.answers(resultOf([]string{"a"}, "[1]"))
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		answers(f, resultOf([]string{"a"}, "[1]"))
 		for range 10 {
-			_, err := collect(f.client.Stats.Events.All(f.Context(), firstRows))
+			_, err := collect(f.Client.Stats.Events.All(f.Context(), fixture.FirstRows))
 			require.NoError(f, err)
 		}
-		assert.Equal(f, 1, f.srv.Connections())
+		assert.Equal(f, 1, f.Srv.Connections())
 	})
 }
 
@@ -478,10 +479,10 @@ func TestStreamsAreBoundedButForTheirRows(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			small := webdelivery.WithMaxResponseBytes(8 << 10)
-			inFakeTime(t, setup{options: []webdelivery.Option{small}}, func(f *fixture) {
-				f.answers(tt.body)
-				_, err := collect(f.client.Stats.Events.All(f.Context(), firstRows))
-				_, queryErr := f.client.Stats.Events.Query(f.Context(), aDay)
+			fixture.InFakeTime(t, fixture.Setup{Options: []webdelivery.Option{small}}, func(f *fixture.Fixture) {
+				answers(f, tt.body)
+				_, err := collect(f.Client.Stats.Events.All(f.Context(), fixture.FirstRows))
+				_, queryErr := f.Client.Stats.Events.Query(f.Context(), fixture.ADay)
 				require.ErrorIs(f, queryErr, webdelivery.ErrResponseTooLarge)
 				if tt.tooLarge {
 					require.ErrorIs(f, err, webdelivery.ErrResponseTooLarge)
@@ -500,9 +501,9 @@ func faultFor(path, body string) testserver.Fault {
 // If a caller changes what the SDK returned, nothing else changes.
 func TestWhatIsHandedOutIsTheCallers(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		f.answers(resultOf([]string{"a", "b"}, `["x","y"]`, `["z","w"]`))
-		result, err := f.client.Stats.Events.Query(f.Context(), aDay)
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		answers(f, resultOf([]string{"a", "b"}, `["x","y"]`, `["z","w"]`))
+		result, err := f.Client.Stats.Events.Query(f.Context(), fixture.ADay)
 		require.NoError(f, err)
 		row := result.Rows[0]
 
@@ -520,7 +521,7 @@ func TestWhatIsHandedOutIsTheCallers(t *testing.T) {
 		require.NoError(f, err)
 		copy(text, "changed")
 		assert.Equal(f, `["x","y"]`, row.String())
-		again, err := f.client.Stats.Events.Query(f.Context(), aDay)
+		again, err := f.Client.Stats.Events.Query(f.Context(), fixture.ADay)
 		require.NoError(f, err)
 		assert.Equal(f, []string{"a", "b"}, again.Columns)
 	})
@@ -540,8 +541,8 @@ func TestEveryBodyWithRowsIsClosed(t *testing.T) {
 				t.Run(fmt.Sprint(name, "/", way, "/", status), func(t *testing.T) {
 					t.Parallel()
 					sent := &closing{Reader: strings.NewReader(body)}
-					client := answered(t, func(*http.Request) *http.Response {
-						r := response(status, nil)
+					client := fixture.Answered(t, func(*http.Request) *http.Response {
+						r := fixture.Response(status, nil)
 						r.Body = sent
 						return r
 					})

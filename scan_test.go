@@ -12,12 +12,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 )
 
 // scanned reads a result of these columns and rows into structs.
-func scanned[T any](f *fixture, columns []string, rows ...string) (all []T, err error) {
-	f.answers(resultOf(columns, rows...))
-	for value, err := range webdelivery.Scan[T](f.client.Stats.Events.All(f.Context(), firstRows)) {
+func scanned[T any](f *fixture.Fixture, columns []string, rows ...string) (all []T, err error) {
+	answers(f, resultOf(columns, rows...))
+	for value, err := range webdelivery.Scan[T](f.Client.Stats.Events.All(f.Context(), fixture.FirstRows)) {
 		if err != nil {
 			return all, err
 		}
@@ -59,7 +60,7 @@ var everyColumn = []string{
 
 func TestScanIntoEveryType(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
 		row := `["2026-11-20 08:30:00.25","192.0.2.1","2001:db8::/32","high",9007199254740993,-128,18446744073709551615,0.5,true,` +
 			`1.50,{"any"},null,"192.0.2.7",5,64500,"DE","x"]`
 		row2 := `["2026-11-20T08:30:01","2001:db8::1","192.0.2.0/24","low",-1,127,"0",1e1,false,"1",null,"here",null,null,"1","AT",null]`
@@ -107,7 +108,7 @@ func TestScannedValuesAreKept(t *testing.T) {
 		V webdelivery.Value `stats:"c"`
 		N *int              `stats:"d"`
 	}
-	inFakeTime(t, setup{}, func(f *fixture) {
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
 		got, err := scanned[row](f, []string{"a", "b", "c", "d"}, `["a1","b1","c1",1]`, `["a2","b2","c2",null]`, `["a3",null,"c3",3]`)
 		require.NoError(f, err)
 		require.Len(f, got, 3)
@@ -126,7 +127,7 @@ func TestScanErrors(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name  string
-		scan  func(f *fixture, columns []string, rows ...string) (int, error)
+		scan  func(f *fixture.Fixture, columns []string, rows ...string) (int, error)
 		value string
 		says  string
 	}{
@@ -158,7 +159,7 @@ func TestScanErrors(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			inFakeTime(t, setup{}, func(f *fixture) {
+			fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
 				_, err := tt.scan(f, []string{"x", "a"}, `[1,`+tt.value+`]`)
 				var scanning *webdelivery.ScanError
 				require.ErrorAs(f, err, &scanning)
@@ -172,7 +173,7 @@ func TestScanErrors(t *testing.T) {
 }
 
 // scanOne reads into a struct with one field of type T.
-func scanOne[T any](f *fixture, columns []string, rows ...string) (int, error) {
+func scanOne[T any](f *fixture.Fixture, columns []string, rows ...string) (int, error) {
 	type row struct {
 		A T `stats:"a"`
 	}
@@ -193,7 +194,7 @@ func TestScanRefuses(t *testing.T) {
 		A chan int `stats:"a"`
 	}
 	type untagged struct{ A int }
-	inFakeTime(t, setup{}, func(f *fixture) {
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
 		_, err := scanned[missing](f, []string{"a"}, "[1]")
 		var scanning *webdelivery.ScanError
 		require.ErrorAs(f, err, &scanning)
@@ -221,9 +222,9 @@ func TestScanPassesOn(t *testing.T) {
 	for _, err := range webdelivery.Scan[row](broken) {
 		require.ErrorIs(t, err, assert.AnError)
 	}
-	inFakeTime(t, setup{}, func(f *fixture) {
-		f.answers(resultOf([]string{"a"}, "[1]", "[2]", "[3]"))
-		for value, err := range webdelivery.Scan[row](f.client.Stats.Events.All(f.Context(), firstRows)) {
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		answers(f, resultOf([]string{"a"}, "[1]", "[2]", "[3]"))
+		for value, err := range webdelivery.Scan[row](f.Client.Stats.Events.All(f.Context(), fixture.FirstRows)) {
 			require.NoError(f, err)
 			assert.Equal(f, 1, value.A)
 			break
@@ -238,9 +239,9 @@ func TestScanOverRepliesWithOtherColumns(t *testing.T) {
 		A string `stats:"a"`
 		B int    `stats:"b"`
 	}
-	inFakeTime(t, setup{}, func(f *fixture) {
-		f.answers(resultOf([]string{"a", "b"}, `["x",1]`))
-		first, err := f.client.Stats.Events.Query(f.Context(), aDay)
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		answers(f, resultOf([]string{"a", "b"}, `["x",1]`))
+		first, err := f.Client.Stats.Events.Query(f.Context(), fixture.ADay)
 		require.NoError(f, err)
 		second := webdelivery.Row{}
 		f2 := resultOf([]string{"b", "c", "a"}, `[2,null,"y"]`)
@@ -257,13 +258,13 @@ func TestScanOverRepliesWithOtherColumns(t *testing.T) {
 }
 
 // inSecond reads the one row of another result.
-func inSecond(f *fixture, body string, into *webdelivery.Row) {
+func inSecond(f *fixture.Fixture, body string, into *webdelivery.Row) {
 	q := webdelivery.TrendsQuery{
-		Dimensions: aDay.Dimensions, Metrics: []string{webdelivery.MetricHits}, Start: aDay.Start, End: aDay.End,
+		Dimensions: fixture.ADay.Dimensions, Metrics: []string{webdelivery.MetricHits}, Start: fixture.ADay.Start, End: fixture.ADay.End,
 		Granularity: webdelivery.GranularityDay,
 	}
-	f.srv.Fail(faultFor("/stats/security/waf/trends/data", body))
-	result, err := f.client.Stats.WAFTrends.Query(f.Context(), q)
+	f.Srv.Fail(faultFor("/stats/security/waf/trends/data", body))
+	result, err := f.Client.Stats.WAFTrends.Query(f.Context(), q)
 	require.NoError(f, err)
 	*into = result.Rows[0]
 }

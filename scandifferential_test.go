@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 )
 
 // TestScanAgainstEncodingJSON compares Scan with encoding/json over generated responses (scangenerator_test.go). What a
@@ -84,7 +85,7 @@ func (d *scanDifference[T]) compare() int64 {
 		n += d.aResult()
 	}
 	var body []byte
-	client := answered(d.T, func(*http.Request) *http.Response { return response(http.StatusOK, body) })
+	client := fixture.Answered(d.T, func(*http.Request) *http.Response { return fixture.Response(http.StatusOK, body) })
 	for range 6 {
 		body = generateScan(d.Rand, d.fields, true)
 		want := d.wanted(readWithEncodingJSON(d.T, body))
@@ -123,7 +124,7 @@ func (d *scanDifference[T]) all(seq iter.Seq2[T, error], want *wantedScan) int64
 
 // everyRow is a query that any number of rows answers.
 func everyRow() webdelivery.EventsQuery {
-	query := aDay
+	query := fixture.ADay
 	query.Limit = 1 << 30
 	return query
 }
@@ -138,8 +139,8 @@ func (d *scanDifference[T]) response() (*webdelivery.Client, *plainResponse) {
 		most = max(most, 300)
 	}
 	seed := d.Uint64()
-	client := answered(d.T, func(*http.Request) *http.Response {
-		r := response(http.StatusOK, nil)
+	client := fixture.Answered(d.T, func(*http.Request) *http.Response {
+		r := fixture.Response(http.StatusOK, nil)
 		r.Body = io.NopCloser(&inPieces{body, rand.New(rand.NewPCG(seed, 0)), most})
 		return r
 	})

@@ -23,6 +23,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 	"github.com/webdelivery/webdelivery-go/internal/operations"
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
@@ -108,23 +109,23 @@ func TestNothingShowsASecret(t *testing.T) {
 		name, password string
 		auth           webdelivery.Auth
 	}{
-		{"Basic", password, webdelivery.BasicAuth(username, password)},
-		{"session", password, webdelivery.SessionAuth(username, password)},
+		{"Basic", fixture.Password, webdelivery.BasicAuth(fixture.Username, fixture.Password)},
+		{"session", fixture.Password, webdelivery.SessionAuth(fixture.Username, fixture.Password)},
 		{"token", "", webdelivery.SessionToken(given)},
-		{"wrong password", `wr"ong-\päßwörd/<&>`, webdelivery.SessionAuth(username, `wr"ong-\päßwörd/<&>`)},
+		{"wrong password", `wr"ong-\päßwörd/<&>`, webdelivery.SessionAuth(fixture.Username, `wr"ong-\päßwörd/<&>`)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			encoded := base64.StdEncoding.EncodeToString([]byte(username + ":" + tt.password))
+			encoded := base64.StdEncoding.EncodeToString([]byte(fixture.Username + ":" + tt.password))
 			s := &showcase{hidden: []string{encoded, "Basic ", "authtoken=", given, ticket}, prints: map[reflect.Type]int{}}
 			if tt.password != "" {
 				s.hidden = append(s.hidden, tt.password)
 			}
 			debug := &slog.HandlerOptions{Level: slog.LevelDebug}
 			logger := slog.New(slog.NewMultiHandler(slog.NewTextHandler(s, debug), slog.NewJSONHandler(s, debug)))
-			settings := setup{server: testserver.Config{EventsPerSecond: 0.01}, auth: tt.auth, options: []webdelivery.Option{webdelivery.WithLogger(logger)}}
-			withList(t, settings, []string{"192.0.2.1"}, func(f *fixture) {
-				f.srv.AddTask(testserver.TaskSpec{ID: taskID})
+			settings := fixture.Setup{Server: testserver.Config{EventsPerSecond: 0.01}, Auth: tt.auth, Options: []webdelivery.Option{webdelivery.WithLogger(logger)}}
+			fixture.WithList(t, settings, []string{"192.0.2.1"}, func(f *fixture.Fixture) {
+				f.Srv.AddTask(testserver.TaskSpec{ID: fixture.TaskID})
 				s.showSettings(f, settings, tt.password)
 				s.showResponses(f)
 				s.showFaults(f)
@@ -143,47 +144,47 @@ func TestNothingShowsASecret(t *testing.T) {
 }
 
 // showSettings shows the parts that a client is created from.
-func (s *showcase) showSettings(f *fixture, settings setup, password string) {
-	s.show(settings.auth, f.client, settings.options, webdelivery.Dialect{}, webdelivery.RetryPolicy{}, webdelivery.Asc("hits"),
+func (s *showcase) showSettings(f *fixture.Fixture, settings fixture.Setup, password string) {
+	s.show(settings.Auth, f.Client, settings.Options, webdelivery.Dialect{}, webdelivery.RetryPolicy{}, webdelivery.Asc("hits"),
 		webdelivery.WAFByBrowser, webdelivery.TrafficShapingByBrowser, webdelivery.OutcomeUnknown, webdelivery.ListTypeGEO, webdelivery.Permit{},
 		webdelivery.TrendsQuery{}, webdelivery.WAFTopKQuery{}, webdelivery.TrafficShapingTopKQuery{})
 	for _, url := range []string{
 		"https://alice:" + password + "@api.example.com", "alice:" + password + "@api.example.com", "https://api.example.com?password=" + password,
 		"https://" + password + "\x7f", "https://api.example.com#" + password,
 	} {
-		_, err := webdelivery.NewClient(url, customer, settings.auth)
+		_, err := webdelivery.NewClient(url, fixture.Customer, settings.Auth)
 		require.Error(f, err)
 		s.show(err)
 	}
 	for _, broken := range []webdelivery.Auth{
-		webdelivery.BasicAuth(username, password+"\n"), webdelivery.BasicAuth("", password), webdelivery.SessionToken(password + ";"),
+		webdelivery.BasicAuth(fixture.Username, password+"\n"), webdelivery.BasicAuth("", password), webdelivery.SessionToken(password + ";"),
 	} {
-		_, err := webdelivery.NewClient(f.srv.URL(), customer, broken)
+		_, err := webdelivery.NewClient(f.Srv.URL(), fixture.Customer, broken)
 		require.Error(f, err)
 		s.show(broken, err)
 	}
-	untrusted := roundTripper(func(*http.Request) (*http.Response, error) { return nil, x509.UnknownAuthorityError{} })
-	distrusting, err := webdelivery.NewClient(f.srv.URL(), customer, settings.auth, webdelivery.WithHTTPClient(&http.Client{Transport: untrusted}))
+	untrusted := fixture.RoundTripper(func(*http.Request) (*http.Response, error) { return nil, x509.UnknownAuthorityError{} })
+	distrusting, err := webdelivery.NewClient(f.Srv.URL(), fixture.Customer, settings.Auth, webdelivery.WithHTTPClient(&http.Client{Transport: untrusted}))
 	require.NoError(f, err)
-	_, err = distrusting.Tasks.Get(f.Context(), taskID)
+	_, err = distrusting.Tasks.Get(f.Context(), fixture.TaskID)
 	require.Error(f, err)
 	s.show(err)
 	// A transport that puts the request into its error when its context ends, in a queue whose Close cancels.
 	hanging := settings
-	hanging.options = append(slices.Clone(settings.options), webdelivery.WithHTTPClient(&http.Client{
-		Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+	hanging.Options = append(slices.Clone(settings.Options), webdelivery.WithHTTPClient(&http.Client{
+		Transport: fixture.RoundTripper(func(r *http.Request) (*http.Response, error) {
 			<-r.Context().Done()
 			return nil, fmt.Errorf("%v: %w", r.Header, r.Context().Err())
 		}),
 	}))
-	queue := f.newQueue(webdelivery.QueueOptions{}, hanging.options...)
+	queue := f.NewQueue(webdelivery.QueueOptions{}, hanging.Options...)
 	go func() {
 		time.Sleep(10 * time.Second)
 		ended, cancel := context.WithCancel(f.Context())
 		cancel()
 		s.show(queue.Close(ended))
 	}()
-	_, err = queue.Purge(f.Context(), webdelivery.Exact(anObject))
+	_, err = queue.Purge(f.Context(), webdelivery.Exact(fixture.AnObject))
 	require.Error(f, err)
 	time.Sleep(time.Second)
 	s.show(err)
@@ -191,46 +192,46 @@ func (s *showcase) showSettings(f *fixture, settings setup, password string) {
 }
 
 // showResponses shows what needs resources of the service.
-func (s *showcase) showResponses(f *fixture) {
-	page, err := f.client.NetworkLists.Entries(f.Context(), listID, webdelivery.EntryOptions{})
+func (s *showcase) showResponses(f *fixture.Fixture) {
+	page, err := f.Client.NetworkLists.Entries(f.Context(), fixture.ListID, webdelivery.EntryOptions{})
 	s.show(page, err)
 	if err != nil { // with a wrong password or an invalid token
 		return
 	}
-	info, err := f.client.NetworkLists.GetEntry(f.Context(), listID, page.Items[0].ID)
+	info, err := f.Client.NetworkLists.GetEntry(f.Context(), fixture.ListID, page.Items[0].ID)
 	require.NoError(f, err)
 	s.show(info)
 	rows := 0
-	for row, err := range f.client.Stats.Events.All(f.Context(), lastHour(5)) {
+	for row, err := range f.Client.Stats.Events.All(f.Context(), lastHour(5)) {
 		require.NoError(f, err)
 		s.show(row, row.At(0))
 		rows++
 	}
 	assert.Equal(f, 5, rows)
-	remove := f.srv.Fail(testserver.Fault{Method: http.MethodPost, Path: "/config/networklists/*/entries/deletions", Status: 200})
-	_, err = f.client.NetworkLists.ClearEntries(f.Context(), listID)
+	remove := f.Srv.Fail(testserver.Fault{Method: http.MethodPost, Path: "/config/networklists/*/entries/deletions", Status: 200})
+	_, err = f.Client.NetworkLists.ClearEntries(f.Context(), fixture.ListID)
 	remove()
 	require.ErrorContains(f, err, "after the batch deletion")
 	s.show(err)
 	s.showRefusedPlans(f)
-	answerWith(f, "/config/networklists", `{"items":[{"id":"a`+password+`","name":"n"},{"id":"b","name":"n"}],"has_more":false}`)
-	_, err = f.client.NetworkLists.GetByName(f.Context(), "n")
+	fixture.AnswerWith(f, "/config/networklists", `{"items":[{"id":"a`+fixture.Password+`","name":"n"},{"id":"b","name":"n"}],"has_more":false}`)
+	_, err = f.Client.NetworkLists.GetByName(f.Context(), "n")
 	require.ErrorContains(f, err, "2 network lists have the name")
 	s.show(err)
 	s.check(f, "responses")
 }
 
 // showRefusedPlans shows errors that contain a plan, of a list that repeats the password wherever it can.
-func (s *showcase) showRefusedPlans(f *fixture) {
-	said, err := json.Marshal("x " + password)
+func (s *showcase) showRefusedPlans(f *fixture.Fixture) {
+	said, err := json.Marshal("x " + fixture.Password)
 	require.NoError(f, err)
 	entries := fmt.Sprintf(`{"items":[{"id":%[1]s,"uri":%[1]s,"entry":%[1]s,"added_by":%[1]s}],"total":1}`, said)
-	removePage := f.srv.Fail(testserver.Fault{Path: "/config/networklists/*/entries", Status: 200, Body: entries})
+	removePage := f.Srv.Fail(testserver.Fault{Path: "/config/networklists/*/entries", Status: 200, Body: entries})
 	defer removePage()
-	removeList := f.srv.Fail(testserver.Fault{Path: "/config/networklists/*", Status: 200, Body: fmt.Sprintf(`{"id":%q,"type":"IP","name":%s}`, listID, said)})
+	removeList := f.Srv.Fail(testserver.Fault{Path: "/config/networklists/*", Status: 200, Body: fmt.Sprintf(`{"id":%q,"type":"IP","name":%s}`, fixture.ListID, said)})
 	defer removeList()
 	for _, options := range []webdelivery.PlanOptions{{MaxRemove: webdelivery.RemoveNone}, {MaxRemove: webdelivery.RemoveAll}} {
-		_, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"0.0.0.0/0"}, options)
+		_, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, []string{"0.0.0.0/0"}, options)
 		var refused *webdelivery.PlanError
 		require.ErrorAs(f, err, &refused)
 		assert.Equal(f, "x [redacted]", refused.Plan.Name)
@@ -240,37 +241,37 @@ func (s *showcase) showRefusedPlans(f *fixture) {
 		func(p *webdelivery.Plan) { p.MaxRemove = webdelivery.RemoveNone },
 		func(p *webdelivery.Plan) { p.Remove = append(p.Remove, p.Remove[0]) },
 	} {
-		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.1"}, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAll})
+		plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, []string{"192.0.2.1"}, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAll})
 		require.NoError(f, err)
 		edit(plan)
-		_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+		_, err = f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
 		var refused *webdelivery.PlanError
 		require.ErrorAs(f, err, &refused)
-		assert.Equal(f, "x "+password, plan.Remove[0].Entry, "the plan of the caller stays as it is")
+		assert.Equal(f, "x "+fixture.Password, plan.Remove[0].Entry, "the plan of the caller stays as it is")
 		s.show(err, refused, *refused, refused.Plan)
 	}
 }
 
 // showFaults makes all calls of a client, at a service that works and at one that has faults.
-func (s *showcase) showFaults(f *fixture) {
+func (s *showcase) showFaults(f *fixture.Fixture) {
 	seen := 0
 	for _, fault := range []testserver.Fault{
 		{Path: "/nothing"},
 		{Path: "/sessions", Status: 401},
-		{Path: "/sessions", Status: 200, Body: `{"secret":"` + password + `"}`},
+		{Path: "/sessions", Status: 200, Body: `{"secret":"` + fixture.Password + `"}`},
 		{Cut: testserver.CutAfterRead},
 		{Cut: testserver.CutBody},
 		{Status: 200, Body: "{}", Dribble: 2 * time.Minute},
 		{Status: 404},
 	} {
-		f.srv.ExpireSessions()
-		remove := f.srv.Fail(fault)
+		f.Srv.ExpireSessions()
+		remove := f.Srv.Fail(fault)
 		for _, op := range everyStep() {
-			s.show(op.run(f.Context(), f.client, s.show))
+			s.show(op.run(f.Context(), f.Client, s.show))
 		}
 		remove()
 		time.Sleep(time.Minute) // the cooling down of logins ends
-		requests := f.srv.Requests()
+		requests := f.Srv.Requests()
 		for _, r := range requests[seen:] {
 			s.hide(r.Header)
 		}
@@ -281,18 +282,18 @@ func (s *showcase) showFaults(f *fixture) {
 
 // showEchoes makes calls at services that echo, each by a client of its own. Logins continue to work, except when the
 // login itself is the call.
-func (s *showcase) showEchoes(f *fixture, settings setup, password string, steps func(i int) []step) {
+func (s *showcase) showEchoes(f *fixture.Fixture, settings fixture.Setup, password string, steps func(i int) []step) {
 	for i, e := range echoes() {
 		if e.password && password == "" {
 			continue
 		}
 		for _, op := range steps(i) {
-			logins := f.srv.Fail(testserver.Fault{Path: "/sessions"})
+			logins := f.Srv.Fail(testserver.Fault{Path: "/sessions"})
 			if op.Kind == operations.LogsIn {
 				logins()
 			}
 			echo := e.handler(password)
-			remove := f.srv.Fail(testserver.Fault{Handler: func(w http.ResponseWriter, r *http.Request) {
+			remove := f.Srv.Fail(testserver.Fault{Handler: func(w http.ResponseWriter, r *http.Request) {
 				s.hide(r.Header)
 				echo(w, r)
 			}})
@@ -304,7 +305,7 @@ func (s *showcase) showEchoes(f *fixture, settings setup, password string, steps
 			// response do not, and nothing shows the headers of the call.
 			var response webdelivery.Response
 			ctx = webdelivery.ContextWithHeader(webdelivery.ContextWithResponse(ctx, &response), http.Header{"X-Ticket": {ticket}})
-			s.show(op.run(ctx, f.newClient(f.srv.URL(), settings), func(...any) {}))
+			s.show(op.run(ctx, f.NewClient(f.Srv.URL(), settings), func(...any) {}))
 			s.show(response)
 			s.check(f, e.name+": "+op.String())
 			cancel()
@@ -317,18 +318,18 @@ func (s *showcase) showEchoes(f *fixture, settings setup, password string, steps
 // A text is clipped only after the secrets are removed from it: no beginning of one is left at the end.
 func TestClippingLeavesNoPieceOfASecret(t *testing.T) {
 	t.Parallel()
-	inService(t, setup{}, func(f *fixture) {
+	fixture.InService(t, fixture.Setup{}, func(f *fixture.Fixture) {
 		for _, place := range []int{180, 190, 505, 64<<10 - 10} {
-			remove := f.srv.Fail(testserver.Fault{Status: 400, Body: strings.Repeat("x", place) + password})
-			shown := everyPrint(getTask.call(f.Context(), f.client))
+			remove := f.Srv.Fail(testserver.Fault{Status: 400, Body: strings.Repeat("x", place) + fixture.Password})
+			shown := fixture.EveryPrint(fixture.GetTask.Call(f.Context(), f.Client))
 			remove()
-			remove = f.srv.Fail(testserver.Fault{Status: 200, Body: strings.Repeat("x", place) + password})
-			shown += everyPrint(getTask.call(f.Context(), f.client))
+			remove = f.Srv.Fail(testserver.Fault{Status: 200, Body: strings.Repeat("x", place) + fixture.Password})
+			shown += fixture.EveryPrint(fixture.GetTask.Call(f.Context(), f.Client))
 			remove()
-			assert.NotContains(f, shown, password[:8])
+			assert.NotContains(f, shown, fixture.Password[:8])
 			var e *webdelivery.Error
-			require.ErrorAs(f, getTask.call(f.Context(), f.newClient(f.srv.URL()+"/elsewhere", setup{})), &e)
-			assert.NotContains(f, string(e.Body), password[:8])
+			require.ErrorAs(f, fixture.GetTask.Call(f.Context(), f.NewClient(f.Srv.URL()+"/elsewhere", fixture.Setup{})), &e)
+			assert.NotContains(f, string(e.Body), fixture.Password[:8])
 		}
 	})
 }
@@ -339,14 +340,14 @@ func TestErrorsOfALoginKeepNoBody(t *testing.T) {
 	t.Parallel()
 	const token = "SESSIONTOKEN123456"
 	for _, status := range []int{200, 303, 401, 500} {
-		inFakeTime(t, setup{}, func(f *fixture) {
-			f.fail(testserver.Fault{Status: status, Body: `{"code":400,"id":"` + token + `","description":"no: ` + token + `"}`, Header: http.Header{"X-Authtoken": {token}}})
-			err := createSession.call(f.Context(), f.client)
+		fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+			f.AddFault(testserver.Fault{Status: status, Body: `{"code":400,"id":"` + token + `","description":"no: ` + token + `"}`, Header: http.Header{"X-Authtoken": {token}}})
+			err := fixture.CreateSession.Call(f.Context(), f.Client)
 			var e *webdelivery.Error
 			require.ErrorAs(f, err, &e)
 			assert.Empty(f, e.Body)
 			assert.Equal(f, "application/json", e.Header.Get("Content-Type"))
-			assert.NotContains(f, everyPrint(err), token)
+			assert.NotContains(f, fixture.EveryPrint(err), token)
 		})
 	}
 }
@@ -354,14 +355,14 @@ func TestErrorsOfALoginKeepNoBody(t *testing.T) {
 // A session that was renewed is hidden as well: late responses may still contain it.
 func TestTheSessionBeforeIsHiddenToo(t *testing.T) {
 	t.Parallel()
-	inService(t, bySession, func(f *fixture) {
-		require.NoError(f, getTask.call(f.Context(), f.client))
-		old := strings.TrimPrefix(f.sent(getTask)[0].Get("Cookie"), "authtoken=")
-		f.srv.ExpireSessions()
-		require.NoError(f, getTask.call(f.Context(), f.client))
-		f.fail(testserver.Fault{Status: 400, Body: "session " + old + " is over"})
+	fixture.InService(t, fixture.BySession, func(f *fixture.Fixture) {
+		require.NoError(f, fixture.GetTask.Call(f.Context(), f.Client))
+		old := strings.TrimPrefix(f.Sent(fixture.GetTask)[0].Get("Cookie"), "authtoken=")
+		f.Srv.ExpireSessions()
+		require.NoError(f, fixture.GetTask.Call(f.Context(), f.Client))
+		f.AddFault(testserver.Fault{Status: 400, Body: "session " + old + " is over"})
 		var e *webdelivery.Error
-		require.ErrorAs(f, getTask.call(f.Context(), f.client), &e)
+		require.ErrorAs(f, fixture.GetTask.Call(f.Context(), f.Client), &e)
 		assert.Equal(f, "session [redacted] is over", string(e.Body))
 	})
 }
@@ -377,11 +378,11 @@ func TestHostileTextsAreTamed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inService(t, setup{}, func(f *fixture) {
+			fixture.InService(t, fixture.Setup{}, func(f *fixture.Fixture) {
 				body, err := json.Marshal(map[string]string{"description": text})
 				require.NoError(f, err)
-				f.fail(testserver.Fault{Status: 400, Body: string(body)})
-				message := getTask.call(f.Context(), f.client).Error()
+				f.AddFault(testserver.Fault{Status: 400, Body: string(body)})
+				message := fixture.GetTask.Call(f.Context(), f.Client).Error()
 				assert.Less(f, len(message), 2000)
 				assert.NotContains(f, message, "\n")
 				assert.NotContains(f, message, "\x1b")
@@ -396,13 +397,13 @@ func TestLogging(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	inService(t, setup{options: []webdelivery.Option{webdelivery.WithLogger(logger)}}, func(f *fixture) {
-		f.fail(testserver.Fault{Status: 503, Count: 1, Header: http.Header{"Retry-After": {"2"}}, Body: "busy"})
-		f.fail(testserver.Fault{Delay: 30 * time.Millisecond})
+	fixture.InService(t, fixture.Setup{Options: []webdelivery.Option{webdelivery.WithLogger(logger)}}, func(f *fixture.Fixture) {
+		f.AddFault(testserver.Fault{Status: 503, Count: 1, Header: http.Header{"Retry-After": {"2"}}, Body: "busy"})
+		f.AddFault(testserver.Fault{Delay: 30 * time.Millisecond})
 		var response json.RawMessage
-		require.NoError(f, f.client.Do(f.Context(), http.MethodGet, "/tasks?operation=secret-operation", nil, &response))
-		f.takeSlots()
-		require.NoError(f, submit.call(f.Context(), f.client))
+		require.NoError(f, f.Client.Do(f.Context(), http.MethodGet, "/tasks?operation=secret-operation", nil, &response))
+		f.TakeSlots()
+		require.NoError(f, fixture.Submit.Call(f.Context(), f.Client))
 
 		want := fmt.Sprintf(`time=2000-01-01T00:00:00.000Z level=DEBUG msg="webdelivery: attempt" method=GET path=/acme/v1/tasks status=503 duration=0s attempt=1 wait=0s bytes=4
 time=2000-01-01T00:00:00.000Z level=WARN msg="webdelivery: retry" method=GET path=/acme/v1/tasks attempt=1 status=503 wait=2s
@@ -416,7 +417,7 @@ time=2000-01-01T00:00:02.030Z level=DEBUG msg="webdelivery: attempt" method=GET 
 		assert.NotContains(f, got, "secret-operation")
 
 		log.Reset() // the record of a stream comes at its end
-		for range f.client.Stats.Events.All(f.Context(), firstRows) {
+		for range f.Client.Stats.Events.All(f.Context(), fixture.FirstRows) {
 			continue
 		}
 		assert.Regexp(f, `path=/acme/v1/stats/\S+ status=200 duration=30ms attempt=1 wait=0s bytes=[1-9]\d*\n$`, log.String())
@@ -429,8 +430,8 @@ func TestBase64OfEitherAlphabetIsHidden(t *testing.T) {
 	t.Parallel()
 	const secret = "ab??>>c>>?~?"
 	forms := map[string]bool{} // and whether the form differs in the two alphabets
-	auths := []webdelivery.Auth{webdelivery.BasicAuth(username, secret), webdelivery.SessionToken(secret)}
-	for _, text := range []string{secret, username + ":" + secret} {
+	auths := []webdelivery.Auth{webdelivery.BasicAuth(fixture.Username, secret), webdelivery.SessionToken(secret)}
+	for _, text := range []string{secret, fixture.Username + ":" + secret} {
 		for _, alphabet := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
 			form := alphabet.EncodeToString([]byte(text))
 			forms[form] = strings.ContainsAny(form, "+/-_")
@@ -439,17 +440,17 @@ func TestBase64OfEitherAlphabetIsHidden(t *testing.T) {
 	for form, differs := range forms {
 		require.True(t, differs, form)
 		body := []byte("no: " + form + " or Basic " + form)
-		transport := roundTripper(func(*http.Request) (*http.Response, error) { return response(http.StatusBadRequest, body), nil })
+		transport := fixture.RoundTripper(func(*http.Request) (*http.Response, error) { return fixture.Response(http.StatusBadRequest, body), nil })
 		for i, auth := range auths {
 			if i == 1 && strings.TrimRight(form, "=") != base64.RawStdEncoding.EncodeToString([]byte(secret)) {
 				continue // a session has no user name
 			}
-			client, err := webdelivery.NewClient("https://api.example.com", customer, auth, webdelivery.WithHTTPClient(&http.Client{Transport: transport}))
+			client, err := webdelivery.NewClient("https://api.example.com", fixture.Customer, auth, webdelivery.WithHTTPClient(&http.Client{Transport: transport}))
 			require.NoError(t, err)
 			var e *webdelivery.Error
-			require.ErrorAs(t, getTask.call(t.Context(), client), &e)
+			require.ErrorAs(t, fixture.GetTask.Call(t.Context(), client), &e)
 			assert.NotContains(t, string(e.Body), strings.TrimRight(form, "="))
-			assert.NotContains(t, everyPrint(e), strings.TrimRight(form, "="))
+			assert.NotContains(t, fixture.EveryPrint(e), strings.TrimRight(form, "="))
 			assert.Contains(t, string(e.Body), "[redacted]")
 		}
 	}
@@ -487,17 +488,17 @@ func TestNoErrorShowsAMalformedLogin(t *testing.T) {
 					for _, contentType := range []string{"application/json", "text/html", "text/plain"} {
 						s := &showcase{hidden: []string{marker}, prints: map[reflect.Type]int{}}
 						logger := slog.New(slog.NewJSONHandler(s, &slog.HandlerOptions{Level: slog.LevelDebug}))
-						transport := roundTripper(func(*http.Request) (*http.Response, error) {
-							r := response(status, []byte(body))
+						transport := fixture.RoundTripper(func(*http.Request) (*http.Response, error) {
+							r := fixture.Response(status, []byte(body))
 							r.Header = http.Header{"Content-Type": {contentType}, "X-Session": {marker}, "Set-Cookie": {"sid=" + marker}}
 							return r, nil
 						})
-						client, err := webdelivery.NewClient("https://api.example.com", customer, webdelivery.SessionAuth(username, password),
+						client, err := webdelivery.NewClient("https://api.example.com", fixture.Customer, webdelivery.SessionAuth(fixture.Username, fixture.Password),
 							webdelivery.WithHTTPClient(&http.Client{Transport: transport}), webdelivery.WithLogger(logger),
 							webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1}))
 						require.NoError(t, err)
-						for _, op := range []operation{createSession, getTask, getTask} { // the last one is within the cool-down
-							err := op.call(t.Context(), client)
+						for _, op := range []fixture.Operation{fixture.CreateSession, fixture.GetTask, fixture.GetTask} { // the last one is within the cool-down
+							err := op.Call(t.Context(), client)
 							require.Error(t, err)
 							s.show(err, client)
 						}
@@ -513,21 +514,21 @@ func TestNoErrorShowsAMalformedLogin(t *testing.T) {
 // of a URL, whether of the client or of others.
 func TestForeignCredentialsAreHidden(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		f.http.Transport = roundTripper(func(*http.Request) (*http.Response, error) {
-			r := response(http.StatusBadRequest, []byte(`{"description":"see http:\/\/bob:s3cr3t@proxy.example.com:8080\/x"}`))
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		f.HTTP.Transport = fixture.RoundTripper(func(*http.Request) (*http.Response, error) {
+			r := fixture.Response(http.StatusBadRequest, []byte(`{"description":"see http:\/\/bob:s3cr3t@proxy.example.com:8080\/x"}`))
 			r.Header = http.Header{}
 			for _, name := range []string{"set-cookie", "SET-COOKIE2", "Proxy-Authorization", "authentication-info", "location", "X-Via"} {
 				r.Header[name] = []string{"https://bob:s3cr3t@example.com/"}
 			}
 			return r, nil
 		})
-		err := getTask.call(f.Context(), f.newClient(f.srv.URL(), setup{}))
+		err := fixture.GetTask.Call(f.Context(), f.NewClient(f.Srv.URL(), fixture.Setup{}))
 		var e *webdelivery.Error
 		require.ErrorAs(f, err, &e)
 		assert.Equal(f, http.Header{"X-Via": {"https://[redacted]@example.com/"}}, e.Header)
 		assert.Equal(f, "see http://[redacted]@proxy.example.com:8080/x", e.Description)
-		assert.NotContains(f, everyPrint(err), "s3cr3t")
+		assert.NotContains(f, fixture.EveryPrint(err), "s3cr3t")
 	})
 }
 
@@ -538,23 +539,23 @@ func TestACutBodyShowsNoPieceOfASecret(t *testing.T) {
 		secret, body string
 		end          error
 	}{
-		"many secrets before":          {password, strings.Repeat(password+" ", 5000), io.EOF},
-		"the connection":               {password, "no " + password[:12], io.ErrUnexpectedEOF},
-		"the connection, in an escape": {password, `no \u0063\u006f\u0072\u0072\u00`, io.ErrUnexpectedEOF},
-		"the connection, in Base64":    {password, `no Y29ycmVjdC1o`, io.ErrUnexpectedEOF},
+		"many secrets before":          {fixture.Password, strings.Repeat(fixture.Password+" ", 5000), io.EOF},
+		"the connection":               {fixture.Password, "no " + fixture.Password[:12], io.ErrUnexpectedEOF},
+		"the connection, in an escape": {fixture.Password, `no \u0063\u006f\u0072\u0072\u00`, io.ErrUnexpectedEOF},
+		"the connection, in Base64":    {fixture.Password, `no Y29ycmVjdC1o`, io.ErrUnexpectedEOF},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			transport := roundTripper(func(*http.Request) (*http.Response, error) {
-				r := response(http.StatusBadRequest, nil)
+			transport := fixture.RoundTripper(func(*http.Request) (*http.Response, error) {
+				r := fixture.Response(http.StatusBadRequest, nil)
 				r.Body = io.NopCloser(io.MultiReader(strings.NewReader(tt.body), iotest.ErrReader(tt.end)))
 				return r, nil
 			})
-			client, err := webdelivery.NewClient("https://api.example.com", customer, webdelivery.BasicAuth(username, tt.secret),
+			client, err := webdelivery.NewClient("https://api.example.com", fixture.Customer, webdelivery.BasicAuth(fixture.Username, tt.secret),
 				webdelivery.WithHTTPClient(&http.Client{Transport: transport}))
 			require.NoError(t, err)
 			var e *webdelivery.Error
-			require.ErrorAs(t, getTask.call(t.Context(), client), &e)
+			require.ErrorAs(t, fixture.GetTask.Call(t.Context(), client), &e)
 			rest := strings.TrimLeft(string(e.Body), "x")
 			rest = strings.TrimPrefix(strings.ReplaceAll(strings.ReplaceAll(rest, "[redacted] ", ""), "[redacted]", ""), "no ")
 			assert.Contains(t, "[redacted]", rest, "the mark may be cut off, too")

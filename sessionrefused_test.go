@@ -9,24 +9,25 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
 // If a user with a session may not purge, all other calls work, and the purges cause one login in 30 s.
 func TestAPurgeThatASessionMayNot(t *testing.T) {
 	t.Parallel()
-	inService(t, bySession, func(f *fixture) {
-		require.NoError(f, getTask.call(f.Context(), f.client))
-		f.fail(testserver.Fault{Path: "/cache/purge", Status: http.StatusForbidden})
+	fixture.InService(t, fixture.BySession, func(f *fixture.Fixture) {
+		require.NoError(f, fixture.GetTask.Call(f.Context(), f.Client))
+		f.AddFault(testserver.Fault{Path: "/cache/purge", Status: http.StatusForbidden})
 		for range 29 {
-			require.ErrorIs(f, submit.call(f.Context(), f.client), webdelivery.ErrUnauthorized)
-			require.NoError(f, getTask.call(f.Context(), f.client))
-			assert.Equal(f, 2, f.srv.Logins())
+			require.ErrorIs(f, fixture.Submit.Call(f.Context(), f.Client), webdelivery.ErrUnauthorized)
+			require.NoError(f, fixture.GetTask.Call(f.Context(), f.Client))
+			assert.Equal(f, 2, f.Srv.Logins())
 			time.Sleep(time.Second)
 		}
 		time.Sleep(time.Minute)
-		require.ErrorIs(f, submit.call(f.Context(), f.client), webdelivery.ErrUnauthorized)
-		assert.Equal(f, 3, f.srv.Logins())
-		require.NoError(f, getTask.call(f.Context(), f.client))
+		require.ErrorIs(f, fixture.Submit.Call(f.Context(), f.Client), webdelivery.ErrUnauthorized)
+		assert.Equal(f, 3, f.Srv.Logins())
+		require.NoError(f, fixture.GetTask.Call(f.Context(), f.Client))
 	})
 }

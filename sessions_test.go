@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
@@ -60,9 +61,9 @@ func TestSessionIsReadInTheOrderOfTheDecision(t *testing.T) {
 		for _, contentType := range []string{"application/json", "text/plain; charset=utf-8", ""} {
 			t.Run(tt.name+" as "+contentType, func(t *testing.T) {
 				t.Parallel()
-				inFakeTime(t, setup{}, func(f *fixture) {
-					f.fail(sessionResponse(tt.body, contentType, tt.cookies...))
-					session, err := f.client.Sessions.Create(f.Context())
+				fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+					f.AddFault(sessionResponse(tt.body, contentType, tt.cookies...))
+					session, err := f.Client.Sessions.Create(f.Context())
 					require.NoError(f, err)
 					assert.Equal(f, tt.want, session.ID)
 				})
@@ -113,18 +114,18 @@ func TestSessionThatCannotBeReadIsTold(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			inFakeTime(t, setup{}, func(f *fixture) {
-				f.fail(sessionResponse(tt.body, tt.contentType, tt.cookies...))
-				session, err := f.client.Sessions.Create(f.Context())
+			fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+				f.AddFault(sessionResponse(tt.body, tt.contentType, tt.cookies...))
+				session, err := f.Client.Sessions.Create(f.Context())
 				assert.Nil(f, session)
 				assert.ErrorIs(f, err, webdelivery.ErrBadResponse)
 				var e *webdelivery.Error
 				require.ErrorAs(f, err, &e)
 				assert.Empty(f, e.Body)
 				assert.Empty(f, e.Header.Values("Set-Cookie"))
-				assert.NotContains(f, everyPrint(err), marker)
+				assert.NotContains(f, fixture.EveryPrint(err), marker)
 				assert.ErrorContains(f, err, "session")
-				assert.Len(f, f.srv.Requests(), 1)
+				assert.Len(f, f.Srv.Requests(), 1)
 			})
 		})
 	}
@@ -145,7 +146,7 @@ func TestSessionNeverShowsItsID(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			shown := everyPrint(v) + fmt.Sprintf("%X %10s %-5.3q %t %c %U %o", v, v, v, v, v, v, v)
+			shown := fixture.EveryPrint(v) + fmt.Sprintf("%X %10s %-5.3q %t %c %U %o", v, v, v, v, v, v, v)
 			for _, secret := range []string{session.ID, session.ID[:6], hex.EncodeToString([]byte(session.ID))} {
 				assert.NotContains(t, strings.ToLower(shown), secret)
 			}
@@ -155,26 +156,26 @@ func TestSessionNeverShowsItsID(t *testing.T) {
 		})
 	}
 	var none *webdelivery.Session
-	assert.NotPanics(t, func() { everyPrint(none) })
+	assert.NotPanics(t, func() { fixture.EveryPrint(none) })
 }
 
 // A rejected login is not retried: retries could lock the account.
 func TestSessionRefusedIsUnauthorized(t *testing.T) {
 	t.Parallel()
 	for _, auth := range []func(username, password string) webdelivery.Auth{webdelivery.BasicAuth, webdelivery.SessionAuth} {
-		wrong := auth(username, "wrong-password")
+		wrong := auth(fixture.Username, "wrong-password")
 		t.Run(wrong.String(), func(t *testing.T) {
 			t.Parallel()
-			inFakeTime(t, setup{auth: wrong}, func(f *fixture) {
-				session, err := f.client.Sessions.Create(f.Context())
+			fixture.InFakeTime(t, fixture.Setup{Auth: wrong}, func(f *fixture.Fixture) {
+				session, err := f.Client.Sessions.Create(f.Context())
 				assert.Nil(f, session)
 				assert.ErrorIs(f, err, webdelivery.ErrUnauthorized)
 				var e *webdelivery.Error
 				require.ErrorAs(f, err, &e)
 				assert.Equal(f, []any{401, "Unauthorized", 1}, []any{e.StatusCode, e.Description, e.Attempts})
 				assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
-				assert.Len(f, f.srv.Requests(), 1)
-				assert.Zero(f, f.srv.Logins())
+				assert.Len(f, f.Srv.Requests(), 1)
+				assert.Zero(f, f.Srv.Logins())
 			})
 		})
 	}
@@ -184,22 +185,22 @@ func TestSessionRefusedIsUnauthorized(t *testing.T) {
 // its session.
 func TestSessionCreateLeavesTheClientAsItIs(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, setup{auth: webdelivery.SessionAuth(username, password)}, func(f *fixture) {
+	fixture.InFakeTime(t, fixture.Setup{Auth: webdelivery.SessionAuth(fixture.Username, fixture.Password)}, func(f *fixture.Fixture) {
 		list := func() string {
-			_, err := f.client.Tasks.List(f.Context(), webdelivery.TaskListOptions{})
+			_, err := f.Client.Tasks.List(f.Context(), webdelivery.TaskListOptions{})
 			require.NoError(f, err)
-			all := f.srv.Requests()
+			all := f.Srv.Requests()
 			return all[len(all)-1].Header.Get("Cookie")
 		}
 		own := list()
-		session, err := f.client.Sessions.Create(f.Context())
+		session, err := f.Client.Sessions.Create(f.Context())
 		require.NoError(f, err)
-		all := f.srv.Requests()
+		all := f.Srv.Requests()
 		assert.True(f, strings.HasPrefix(all[len(all)-1].Header.Get("Authorization"), "Basic "))
 		assert.Empty(f, all[len(all)-1].Header.Values("Cookie"))
 		assert.NotEqual(f, "authtoken="+session.ID, own)
 		assert.Equal(f, own, list())
-		assert.Equal(f, 2, f.srv.Logins())
+		assert.Equal(f, 2, f.Srv.Logins())
 		assert.False(f, slices.ContainsFunc(all[1:2], func(r testserver.Request) bool { return r.Header.Get("Authorization") != "" }))
 	})
 }
@@ -226,8 +227,8 @@ func TestSessionsOfSeveralCookies(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			client := answered(t, func(*http.Request) *http.Response {
-				r := response(http.StatusOK, []byte(tt.body))
+			client := fixture.Answered(t, func(*http.Request) *http.Response {
+				r := fixture.Response(http.StatusOK, []byte(tt.body))
 				r.Header["Set-Cookie"] = tt.cookies
 				return r
 			})
@@ -246,19 +247,19 @@ func TestSessionsOfSeveralCookies(t *testing.T) {
 // uses is, too.
 func TestCreatedSessionsAreRemoved(t *testing.T) {
 	t.Parallel()
-	inService(t, bySession, func(f *fixture) {
-		require.NoError(f, getTask.call(f.Context(), f.client))
-		cookies := f.srv.Requests()
+	fixture.InService(t, fixture.BySession, func(f *fixture.Fixture) {
+		require.NoError(f, fixture.GetTask.Call(f.Context(), f.Client))
+		cookies := f.Srv.Requests()
 		own := strings.TrimPrefix(cookies[len(cookies)-1].Header.Get("Cookie"), "authtoken=")
 		require.NotEmpty(f, own)
 		var last string
 		for range 20 {
-			session, err := f.client.Sessions.Create(f.Context())
+			session, err := f.Client.Sessions.Create(f.Context())
 			require.NoError(f, err)
 			last = session.ID
 		}
-		f.fail(testserver.Fault{Path: "/tasks/**", Status: 400, Body: `{"description":"` + own + ` and ` + last + `"}`})
-		_, err := f.client.Tasks.Get(f.Context(), last)
+		f.AddFault(testserver.Fault{Path: "/tasks/**", Status: 400, Body: `{"description":"` + own + ` and ` + last + `"}`})
+		_, err := f.Client.Tasks.Get(f.Context(), last)
 		require.ErrorIs(f, err, webdelivery.ErrBadRequest)
 		assert.NotContains(f, err.Error(), own)
 		assert.NotContains(f, err.Error(), last)

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 	"github.com/webdelivery/webdelivery-go/internal/shares"
 )
 
@@ -30,7 +31,7 @@ func measure(t *testing.T, crowd shares.Crowd, policy webdelivery.RetryPolicy) m
 	crowd.Run(func(simulate func()) {
 		synctest.Test(t, func(*testing.T) { simulate() })
 	}, func(s *shares.Service, _ uint64) func() error {
-		service := roundTripper(func(r *http.Request) (*http.Response, error) {
+		service := fixture.RoundTripper(func(r *http.Request) (*http.Response, error) {
 			if _, err := io.Copy(io.Discard, r.Body); err != nil {
 				return nil, err
 			}
@@ -40,11 +41,11 @@ func measure(t *testing.T, crowd shares.Crowd, policy webdelivery.RetryPolicy) m
 			body := io.NopCloser(strings.NewReader(someReceipt))
 			return &http.Response{StatusCode: http.StatusCreated, Header: http.Header{}, Body: body, Request: r}, nil
 		})
-		client, err := webdelivery.NewClient(fmt.Sprintf("https://%d.example.com", simulated.Add(1)), customer,
-			webdelivery.BasicAuth(username, password), webdelivery.WithHTTPClient(&http.Client{Transport: service}),
+		client, err := webdelivery.NewClient(fmt.Sprintf("https://%d.example.com", simulated.Add(1)), fixture.Customer,
+			webdelivery.BasicAuth(fixture.Username, fixture.Password), webdelivery.WithHTTPClient(&http.Client{Transport: service}),
 			webdelivery.WithRetry(policy))
 		require.NoError(t, err)
-		return func() error { return submit.call(context.Background(), client) }
+		return func() error { return fixture.Submit.Call(context.Background(), client) }
 	}, func(value float64, unit string) { result[unit] = math.Round(10*value) / 10 })
 	return result
 }

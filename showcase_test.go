@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 )
 
 // showcase collects everything that a program may show of a value until it is checked. As a writer it collects the records of a log.
@@ -47,9 +48,9 @@ func (s *showcase) print(v any) {
 	s.note(reflect.ValueOf(v))
 	s.prints[reflect.TypeOf(v)]++
 	if s.prints[reflect.TypeOf(v)] <= oddPrints {
-		s.texts = append(s.texts, everyPrint(v))
+		s.texts = append(s.texts, fixture.EveryPrint(v))
 	} else {
-		s.texts = append(s.texts, usualPrint(v))
+		s.texts = append(s.texts, fixture.UsualPrint(v))
 	}
 }
 

@@ -17,34 +17,35 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
 // sized are the kinds of operation by how they read a response: all except rows read it whole.
-var sized = []operation{
-	getTask, submit, postWrite, deleteOne, createSession,
-	{"Query", eventsData, func(ctx context.Context, c *webdelivery.Client) error {
-		_, err := c.Stats.Events.Query(ctx, aDay)
+var sized = []fixture.Operation{
+	fixture.GetTask, fixture.Submit, fixture.PostWrite, fixture.DeleteOne, fixture.CreateSession,
+	{Name: "Query", Path: fixture.EventsData, Call: func(ctx context.Context, c *webdelivery.Client) error {
+		_, err := c.Stats.Events.Query(ctx, fixture.ADay)
 		return err
 	}},
-	{"All", "/tasks", func(ctx context.Context, c *webdelivery.Client) error {
+	{Name: "All", Path: "/tasks", Call: func(ctx context.Context, c *webdelivery.Client) error {
 		return drain(c.Tasks.All(ctx, webdelivery.TaskListOptions{}), func(...any) {})
 	}},
-	{"AllEntries", "/config/networklists/" + listID + "/entries", func(ctx context.Context, c *webdelivery.Client) error {
-		return drain(c.NetworkLists.AllEntries(ctx, listID, webdelivery.EntryOptions{}), func(...any) {})
+	{Name: "AllEntries", Path: "/config/networklists/" + fixture.ListID + "/entries", Call: func(ctx context.Context, c *webdelivery.Client) error {
+		return drain(c.NetworkLists.AllEntries(ctx, fixture.ListID, webdelivery.EntryOptions{}), func(...any) {})
 	}},
-	{"AllEntries ahead", "/config/networklists/" + listID + "/entries", func(ctx context.Context, c *webdelivery.Client) error {
-		return drain(c.NetworkLists.AllEntries(ctx, listID, webdelivery.EntryOptions{ReadAhead: 4}), func(...any) {})
+	{Name: "AllEntries ahead", Path: "/config/networklists/" + fixture.ListID + "/entries", Call: func(ctx context.Context, c *webdelivery.Client) error {
+		return drain(c.NetworkLists.AllEntries(ctx, fixture.ListID, webdelivery.EntryOptions{ReadAhead: 4}), func(...any) {})
 	}},
-	{"AddEntries", "/config/networklists/" + listID + "/entries", func(ctx context.Context, c *webdelivery.Client) error {
-		_, err := c.NetworkLists.AddEntries(ctx, listID, []string{"192.0.2.1"})
+	{Name: "AddEntries", Path: "/config/networklists/" + fixture.ListID + "/entries", Call: func(ctx context.Context, c *webdelivery.Client) error {
+		_, err := c.NetworkLists.AddEntries(ctx, fixture.ListID, []string{"192.0.2.1"})
 		return err
 	}},
 	streamedRows,
 }
 
-var streamedRows = operation{"Rows", eventsData, func(ctx context.Context, c *webdelivery.Client) error {
-	return drain(c.Stats.Events.All(ctx, firstRows), func(...any) {})
+var streamedRows = fixture.Operation{Name: "Rows", Path: fixture.EventsData, Call: func(ctx context.Context, c *webdelivery.Client) error {
+	return drain(c.Stats.Events.All(ctx, fixture.FirstRows), func(...any) {})
 }}
 
 // aCap limits a response that is read whole, and each value of a stream.
@@ -113,54 +114,54 @@ func TestEndlessReplies(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			inSized(t, func(f *fixture, op operation) {
+			inSized(t, func(f *fixture.Fixture, op fixture.Operation) {
 				var taken atomic.Int64
-				f.fail(testserver.Fault{Handler: endless(&taken, tt.begin, tt.repeat)})
+				f.AddFault(testserver.Fault{Handler: endless(&taken, tt.begin, tt.repeat)})
 				want := webdelivery.ErrResponseTooLarge
-				if op.name == streamedRows.name && tt.rows != nil {
+				if op.Name == streamedRows.Name && tt.rows != nil {
 					want = tt.rows
 				}
-				require.ErrorIs(f, op.call(f.Context(), f.client), want, op.name)
-				assert.Less(f, taken.Load(), int64(aCap+slack), op.name)
-				assert.Equal(f, 1, f.requests(op), op.name)
+				require.ErrorIs(f, op.Call(f.Context(), f.Client), want, op.Name)
+				assert.Less(f, taken.Load(), int64(aCap+slack), op.Name)
+				assert.Equal(f, 1, f.Requests(op), op.Name)
 			})
 		})
 	}
 	t.Run("gzip bomb", func(t *testing.T) {
 		t.Parallel()
-		inSized(t, func(f *fixture, op operation) {
-			f.fail(testserver.Fault{Handler: sendBomb})
-			require.ErrorIs(f, op.call(f.Context(), f.client), webdelivery.ErrResponseTooLarge, op.name)
-			assert.Equal(f, 1, f.requests(op), op.name)
+		inSized(t, func(f *fixture.Fixture, op fixture.Operation) {
+			f.AddFault(testserver.Fault{Handler: sendBomb})
+			require.ErrorIs(f, op.Call(f.Context(), f.Client), webdelivery.ErrResponseTooLarge, op.Name)
+			assert.Equal(f, 1, f.Requests(op), op.Name)
 		})
 	})
 	// The client reads the beginning of a rejection, and some more so that the connection can be used again.
 	t.Run("refusal", func(t *testing.T) {
 		t.Parallel()
-		inSized(t, func(f *fixture, op operation) {
+		inSized(t, func(f *fixture.Fixture, op fixture.Operation) {
 			var taken atomic.Int64
 			send := endless(&taken, `{"description":"`, "a")
-			f.fail(testserver.Fault{Handler: func(w http.ResponseWriter, r *http.Request) {
+			f.AddFault(testserver.Fault{Handler: func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Content-Type", "application/json")
 				w.WriteHeader(http.StatusBadRequest)
 				send(w, r)
 			}})
-			err := op.call(f.Context(), f.client)
-			require.ErrorIs(f, err, webdelivery.ErrBadRequest, op.name)
-			assert.Less(f, taken.Load(), int64(512<<10), op.name)
+			err := op.Call(f.Context(), f.Client)
+			require.ErrorIs(f, err, webdelivery.ErrBadRequest, op.Name)
+			assert.Less(f, taken.Load(), int64(512<<10), op.Name)
 			var e *webdelivery.Error
 			require.ErrorAs(f, err, &e)
-			assert.LessOrEqual(f, len(e.Body), 64<<10, op.name)
-			assert.Less(f, len(err.Error()), 2000, op.name)
+			assert.LessOrEqual(f, len(e.Body), 64<<10, op.Name)
+			assert.Less(f, len(err.Error()), 2000, op.Name)
 		})
 	})
 }
 
 // inSized runs a test for each kind of operation, with the cap.
-func inSized(t *testing.T, test func(f *fixture, op operation), options ...webdelivery.Option) {
+func inSized(t *testing.T, test func(f *fixture.Fixture, op fixture.Operation), options ...webdelivery.Option) {
 	t.Helper()
 	for _, op := range sized {
-		inService(t, setup{options: append(options, webdelivery.WithMaxResponseBytes(aCap))}, func(f *fixture) { test(f, op) })
+		fixture.InService(t, fixture.Setup{Options: append(options, webdelivery.WithMaxResponseBytes(aCap))}, func(f *fixture.Fixture) { test(f, op) })
 	}
 }
 
@@ -175,16 +176,16 @@ func TestStreamsTakeConstantMemory(t *testing.T) { //nolint:paralleltest // what
 	} {
 		t.Run(name, func(t *testing.T) {
 			body := &repeated{text: text[0], then: strings.Repeat(text[1], 1000), left: length}
-			send := roundTripper(func(*http.Request) (*http.Response, error) {
+			send := fixture.RoundTripper(func(*http.Request) (*http.Response, error) {
 				return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(body)}, nil
 			})
-			client, err := webdelivery.NewClient("https://api.example.com", customer, webdelivery.BasicAuth(username, password),
+			client, err := webdelivery.NewClient("https://api.example.com", fixture.Customer, webdelivery.BasicAuth(fixture.Username, fixture.Password),
 				webdelivery.WithHTTPClient(&http.Client{Transport: send}), webdelivery.WithMaxResponseBytes(1<<30),
 				webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1}))
 			require.NoError(t, err)
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			for _, err = range client.Stats.Events.All(t.Context(), firstRows) {
+			for _, err = range client.Stats.Events.All(t.Context(), fixture.FirstRows) {
 				continue
 			}
 			runtime.ReadMemStats(&after)
@@ -226,15 +227,15 @@ func TestWholeRepliesTakeTheCapInMemory(t *testing.T) { //nolint:paralleltest //
 		"endless body": endless(new(atomic.Int64), `{"id":"`, "a"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, op := range []operation{getTask, submit, createSession} {
-				inService(t, setup{options: []webdelivery.Option{webdelivery.WithMaxResponseBytes(most)}}, func(f *fixture) {
-					f.fail(testserver.Fault{Handler: handler})
+			for _, op := range []fixture.Operation{fixture.GetTask, fixture.Submit, fixture.CreateSession} {
+				fixture.InService(t, fixture.Setup{Options: []webdelivery.Option{webdelivery.WithMaxResponseBytes(most)}}, func(f *fixture.Fixture) {
+					f.AddFault(testserver.Fault{Handler: handler})
 					var before, after runtime.MemStats
 					runtime.ReadMemStats(&before)
-					err := op.call(f.Context(), f.client)
+					err := op.Call(f.Context(), f.Client)
 					runtime.ReadMemStats(&after)
 					require.ErrorIs(f, err, webdelivery.ErrResponseTooLarge)
-					assert.Less(f, after.TotalAlloc-before.TotalAlloc, uint64(16*most), op.name)
+					assert.Less(f, after.TotalAlloc-before.TotalAlloc, uint64(16*most), op.Name)
 				})
 			}
 		})
@@ -265,14 +266,14 @@ func TestEndlessHeaders(t *testing.T) {
 	for name, text := range endlessHeaders {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inSized(t, func(f *fixture, op operation) {
-				f.http.Transport.(*http.Transport).MaxResponseHeaderBytes = aCap
+			inSized(t, func(f *fixture.Fixture, op fixture.Operation) {
+				f.HTTP.Transport.(*http.Transport).MaxResponseHeaderBytes = aCap
 				var taken atomic.Int64
-				f.fail(testserver.Fault{Handler: raw(&taken, text[0], text[1])})
-				err := op.call(f.Context(), f.client)
+				f.AddFault(testserver.Fault{Handler: raw(&taken, text[0], text[1])})
+				err := op.Call(f.Context(), f.Client)
 				var e *webdelivery.Error
-				require.ErrorAs(f, err, &e, op.name)
-				assert.Less(f, taken.Load(), int64(aCap+slack), op.name)
+				require.ErrorAs(f, err, &e, op.Name)
+				assert.Less(f, taken.Load(), int64(aCap+slack), op.Name)
 			}, once)
 		})
 	}

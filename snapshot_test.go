@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
@@ -31,7 +32,7 @@ type changingList struct {
 }
 
 func (l *changingList) list(w http.ResponseWriter, _ *http.Request) {
-	l.write(w, map[string]any{"id": listID, "type": "IP", "name": "blocklist"})
+	l.write(w, map[string]any{"id": fixture.ListID, "type": "IP", "name": "blocklist"})
 }
 
 func (l *changingList) entries(w http.ResponseWriter, r *http.Request) {
@@ -62,7 +63,7 @@ func (l *changingList) entries(w http.ResponseWriter, r *http.Request) {
 		case "next_uri":
 			page[name] = nil
 			if index < pages {
-				page[name] = fmt.Sprintf("/config/networklists/%s/entries?count=1000&page=%d", listID, index+1)
+				page[name] = fmt.Sprintf("/config/networklists/%s/entries?count=1000&page=%d", fixture.ListID, index+1)
 			}
 		}
 	}
@@ -79,7 +80,7 @@ func (l *changingList) write(w http.ResponseWriter, v any) {
 // pages announce one another.
 func TestAPlanOfAListThatChangesMeanwhile(t *testing.T) {
 	t.Parallel()
-	was := addresses(25)
+	was := fixture.Addresses(25)
 	changes := map[string][]string{
 		"one is removed":                 was[1:],                                                 // the eleventh is missed
 		"one is added":                   append([]string{"203.0.113.1"}, was...),                 // the tenth comes twice
@@ -100,17 +101,17 @@ func TestAPlanOfAListThatChangesMeanwhile(t *testing.T) {
 		for form, members := range forms {
 			t.Run(change+"/"+form, func(t *testing.T) {
 				t.Parallel()
-				withList(t, setup{}, nil, func(f *fixture) {
+				fixture.WithList(t, fixture.Setup{}, nil, func(f *fixture.Fixture) {
 					l := &changingList{before: was, after: was, form: members}
-					f.fail(testserver.Fault{Path: oneList, Handler: l.list})
-					f.fail(testserver.Fault{Path: oneList + "/entries", Handler: l.entries})
-					plan, err := f.client.NetworkLists.Plan(f.Context(), listID, was, webdelivery.PlanOptions{})
+					f.AddFault(testserver.Fault{Path: oneList, Handler: l.list})
+					f.AddFault(testserver.Fault{Path: oneList + "/entries", Handler: l.entries})
+					plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, was, webdelivery.PlanOptions{})
 					require.NoError(f, err)
 					assert.True(f, plan.Empty())
 					assert.GreaterOrEqual(f, l.pages.Load(), int32(3))
 
 					l.after = after
-					plan, err = f.client.NetworkLists.Plan(f.Context(), listID, was, webdelivery.PlanOptions{})
+					plan, err = f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, was, webdelivery.PlanOptions{})
 					var broken *webdelivery.IncompleteError
 					require.ErrorAs(f, err, &broken)
 					assert.Nil(f, plan)
@@ -126,13 +127,13 @@ func TestAPlanOfAListThatChangesMeanwhile(t *testing.T) {
 // these fail as well, the first error is returned.
 func TestPagesThatAreTooLarge(t *testing.T) {
 	t.Parallel()
-	withList(t, setup{}, addresses(150), func(f *fixture) {
+	fixture.WithList(t, fixture.Setup{}, fixture.Addresses(150), func(f *fixture.Fixture) {
 		for range 15 {
-			f.srv.AddNetworkList(testserver.NetworkListSpec{Name: "other"})
+			f.Srv.AddNetworkList(testserver.NetworkListSpec{Name: "other"})
 		}
 		status := 0 // of pages without a count; 0: the service answers
-		client := f.newClient(f.srv.URL(), setup{options: []webdelivery.Option{webdelivery.WithHTTPClient(&http.Client{
-			Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+		client := f.NewClient(f.Srv.URL(), fixture.Setup{Options: []webdelivery.Option{webdelivery.WithHTTPClient(&http.Client{
+			Transport: fixture.RoundTripper(func(r *http.Request) (*http.Response, error) {
 				refused := 0
 				switch query := r.URL.Query(); {
 				case query.Get("count") == "1000":
@@ -141,7 +142,7 @@ func TestPagesThatAreTooLarge(t *testing.T) {
 					refused = status
 				}
 				if refused == 0 {
-					return f.http.Transport.RoundTrip(r)
+					return f.HTTP.Transport.RoundTrip(r)
 				}
 				body := io.NopCloser(strings.NewReader(`{"description":"of count ` + r.URL.Query().Get("count") + `"}`))
 				return &http.Response{StatusCode: refused, Body: body, Header: http.Header{}, Request: r}, nil
@@ -159,11 +160,11 @@ func TestPagesThatAreTooLarge(t *testing.T) {
 				return err
 			},
 			"RemoveEntries and Plan": func() error {
-				_, err := client.RemoveEntries(f.Context(), listID, []string{last})
+				_, err := client.RemoveEntries(f.Context(), fixture.ListID, []string{last})
 				if err != nil {
 					return err
 				}
-				plan, err := client.Plan(f.Context(), listID, addresses(150), webdelivery.PlanOptions{})
+				plan, err := client.Plan(f.Context(), fixture.ListID, fixture.Addresses(150), webdelivery.PlanOptions{})
 				require.NoError(f, err)
 				assert.Equal(f, []string{last}, plan.Add)
 				_, err = client.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
@@ -173,7 +174,7 @@ func TestPagesThatAreTooLarge(t *testing.T) {
 		for name, use := range uses {
 			status = 0
 			require.NoError(f, use(), name)
-			assert.ElementsMatch(f, addresses(150), f.srv.Entries(listID))
+			assert.ElementsMatch(f, fixture.Addresses(150), f.Srv.Entries(fixture.ListID))
 			for _, status = range []int{http.StatusBadRequest, http.StatusForbidden} {
 				err := use()
 				require.ErrorIs(f, err, webdelivery.ErrBadRequest, name)
@@ -223,10 +224,10 @@ func TestEntriesThatCannotBeParsed(t *testing.T) {
 		for _, aggregate := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, ", aggregate ", aggregate), func(t *testing.T) {
 				t.Parallel()
-				inFakeTime(t, setup{}, func(f *fixture) {
-					id := f.srv.AddNetworkList(tt.spec)
+				fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+					id := f.Srv.AddNetworkList(tt.spec)
 					options := webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAll, Aggregate: aggregate}
-					plan, err := f.client.NetworkLists.Plan(f.Context(), id, tt.desired, options)
+					plan, err := f.Client.NetworkLists.Plan(f.Context(), id, tt.desired, options)
 					if tt.field != "" {
 						require.ErrorContains(f, err, "plan refused: "+tt.field)
 						require.ErrorIs(f, err, webdelivery.ErrPlanRefused)
@@ -240,9 +241,9 @@ func TestEntriesThatCannotBeParsed(t *testing.T) {
 						removed = append(removed, e.Entry)
 					}
 					assert.ElementsMatch(f, tt.remove, removed)
-					_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true})
+					_, err = f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true})
 					require.NoError(f, err)
-					plan, err = f.client.NetworkLists.Plan(f.Context(), id, f.srv.Entries(id), options)
+					plan, err = f.Client.NetworkLists.Plan(f.Context(), id, f.Srv.Entries(id), options)
 					require.NoError(f, err)
 					assert.True(f, plan.Empty(), "the plan keeps the service's entries unchanged")
 				})

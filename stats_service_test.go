@@ -12,6 +12,7 @@ import (
 
 	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/filters"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
@@ -57,10 +58,10 @@ func (r record) field(dimension string) (string, bool) {
 }
 
 // withEvents runs a test with the events that the fake generates: about 2,500.
-func withEvents(t *testing.T, seed uint64, test func(f *fixture, all []record, r *rand.Rand)) {
+func withEvents(t *testing.T, seed uint64, test func(f *fixture.Fixture, all []record, r *rand.Rand)) {
 	t.Helper()
-	inFakeTime(t, setup{server: testserver.Config{EventsPerSecond: 0.01, EventSeed: seed}}, func(f *fixture) {
-		all, err := f.records(nil)
+	fixture.InFakeTime(t, fixture.Setup{Server: testserver.Config{EventsPerSecond: 0.01, EventSeed: seed}}, func(f *fixture.Fixture) {
+		all, err := records(f, nil)
 		require.NoError(f, err)
 		require.Greater(f, len(all), 1000)
 		test(f, all, rand.New(rand.NewPCG(seed, seed)))
@@ -73,13 +74,13 @@ func whole() (start, end time.Time) {
 	return webdelivery.EventsRetention(now), now
 }
 
-func (f *fixture) records(filter filters.Expr) (all []record, err error) {
+func records(f *fixture.Fixture, filter filters.Expr) (all []record, err error) {
 	start, end := whole()
 	q := webdelivery.EventsQuery{
 		Dimensions: webdelivery.DimensionsOf[record](), Start: start, End: end, Filter: filter,
 		SortBy: []webdelivery.Sort{webdelivery.Asc(webdelivery.DimEventTimestamp)},
 	}
-	for event, err := range webdelivery.Scan[record](f.client.Stats.Events.All(f.Context(), q)) {
+	for event, err := range webdelivery.Scan[record](f.Client.Stats.Events.All(f.Context(), q)) {
 		if err != nil {
 			return all, err
 		}
@@ -111,9 +112,9 @@ func holds(f filters.Filter, r record) bool {
 // A AND B and A OR B match exactly the events for which they are true, each once, in order of time.
 func TestFiltersGiveWhatTheySay(t *testing.T) {
 	t.Parallel()
-	withEvents(t, 1, func(f *fixture, all []record, r *rand.Rand) {
+	withEvents(t, 1, func(f *fixture.Fixture, all []record, r *rand.Rand) {
 		start, end := whole()
-		assert.Len(f, all, f.srv.EventCount(start, end))
+		assert.Len(f, all, f.Srv.EventCount(start, end))
 		for range 10 {
 			conditions := []filters.Filter{condition(all, r), condition(all, r), condition(all, r)}[:1+r.IntN(3)]
 			var both, either []record
@@ -131,10 +132,10 @@ func TestFiltersGiveWhatTheySay(t *testing.T) {
 					either = append(either, event)
 				}
 			}
-			got, err := f.records(filters.And(conditions...))
+			got, err := records(f, filters.And(conditions...))
 			require.NoError(f, err)
 			require.Equal(f, both, got, "%v", filters.And(conditions...))
-			got, err = f.records(filters.Or(conditions...))
+			got, err = records(f, filters.Or(conditions...))
 			require.NoError(f, err)
 			require.Equal(f, either, got, "%v", filters.Or(conditions...))
 		}
@@ -145,8 +146,8 @@ func TestFiltersGiveWhatTheySay(t *testing.T) {
 // fields.
 func TestEveryMethodOfTheFamilies(t *testing.T) {
 	t.Parallel()
-	withEvents(t, 6, func(f *fixture, _ []record, _ *rand.Rand) {
-		stats, ctx := f.client.Stats, f.Context()
+	withEvents(t, 6, func(f *fixture.Fixture, _ []record, _ *rand.Rand) {
+		stats, ctx := f.Client.Stats, f.Context()
 		for _, family := range []*webdelivery.StatsFamily[webdelivery.TrendsQuery]{stats.WAFTrends, stats.RequestTrends, stats.TrafficShapingTrends} {
 			metrics, err := family.Metrics(ctx)
 			require.NoError(f, err)
@@ -168,7 +169,7 @@ func TestEveryMethodOfTheFamilies(t *testing.T) {
 		} {
 			assert.Contains(f, dimensions, name)
 		}
-		_, err = stats.Events.Head(ctx, aDay)
+		_, err = stats.Events.Head(ctx, fixture.ADay)
 		require.NoError(f, err)
 
 		start, end := whole()
@@ -181,7 +182,7 @@ func TestEveryMethodOfTheFamilies(t *testing.T) {
 		supplied, name, err := filters.ParseEcho(result.Query.Filters)
 		require.NoError(f, err)
 		assert.Equal(f, filters.Expr(or), supplied)
-		assert.Equal(f, customer, name)
+		assert.Equal(f, fixture.Customer, name)
 		assert.Equal(f, int64(3), result.Query.Limit)
 		assert.Equal(f, start.Format("2006-01-02T15:04:05"), result.Query.StartTime)
 		assert.Equal(f, fmt.Sprint(end.Format("2006-01-02T15:04:05")), result.Query.EndTime)
@@ -204,33 +205,33 @@ func TestStatisticsInEveryDialect(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(d), func(t *testing.T) {
 			t.Parallel()
-			inFakeTime(t, setup{server: testserver.Config{EventsPerSecond: 0.001, EventSeed: 7, Dialect: d}}, func(f *fixture) {
+			fixture.InFakeTime(t, fixture.Setup{Server: testserver.Config{EventsPerSecond: 0.001, EventSeed: 7, Dialect: d}}, func(f *fixture.Fixture) {
 				start, end := whole()
-				all, err := f.records(nil)
+				all, err := records(f, nil)
 				require.NoError(f, err)
-				assert.Len(f, all, f.srv.EventCount(start, end))
+				assert.Len(f, all, f.Srv.EventCount(start, end))
 				exported := 0
 				none := webdelivery.EventsQuery{Dimensions: []string{"event_type"}, Start: start, End: end}
-				for _, err := range f.client.Stats.NewExport(none, webdelivery.Cursor{}, webdelivery.ExportOptions{}).All(f.Context()) {
+				for _, err := range f.Client.Stats.NewExport(none, webdelivery.Cursor{}, webdelivery.ExportOptions{}).All(f.Context()) {
 					require.NoError(f, err)
 					exported++
 				}
 				assert.Len(f, all, exported)
 				none.Filter = filters.Eq("event_type", "none")
-				result, err := f.client.Stats.Events.Query(f.Context(), none)
+				result, err := f.Client.Stats.Events.Query(f.Context(), none)
 				require.NoError(f, err)
 				assert.Zero(f, result.TotalResults)
 				assert.Empty(f, result.Rows)
-				rows, err := webdelivery.Collect(f.client.Stats.Events.All(f.Context(), none))
+				rows, err := webdelivery.Collect(f.Client.Stats.Events.All(f.Context(), none))
 				require.NoError(f, err)
 				assert.Empty(f, rows)
-				for range f.client.Stats.NewExport(none, webdelivery.Cursor{}, webdelivery.ExportOptions{}).All(f.Context()) {
+				for range f.Client.Stats.NewExport(none, webdelivery.Cursor{}, webdelivery.ExportOptions{}).All(f.Context()) {
 					assert.Fail(f, "an event, or an error")
 				}
-				groupings, err := f.client.Stats.WAFTrends.Groupings(f.Context())
+				groupings, err := f.Client.Stats.WAFTrends.Groupings(f.Context())
 				require.NoError(f, err)
 				assert.NotEmpty(f, groupings)
-				metrics, err := f.client.Stats.WAFTrends.Metrics(f.Context())
+				metrics, err := f.Client.Stats.WAFTrends.Metrics(f.Context())
 				require.NoError(f, err)
 				assert.Equal(f, []string{"hits"}, metrics)
 			})

@@ -16,6 +16,7 @@ import (
 
 	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/filters"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
@@ -104,10 +105,10 @@ func TestWhatAQuerySends(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			inFakeTime(t, setup{}, func(f *fixture) {
-				f.srv.Fail(faultFor("", resultOf([]string{"a"})))
-				require.NoError(f, tt.call(f.Context(), f.client.Stats))
-				seen := f.srv.Requests()
+			fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+				f.Srv.Fail(faultFor("", resultOf([]string{"a"})))
+				require.NoError(f, tt.call(f.Context(), f.Client.Stats))
+				seen := f.Srv.Requests()
 				require.Len(f, seen, 1)
 				assert.Equal(f, http.MethodGet, seen[0].Method)
 				assert.Equal(f, "/acme/v1"+tt.path, seen[0].Path)
@@ -124,14 +125,14 @@ func TestCategories(t *testing.T) {
 	t.Parallel()
 	span := webdelivery.WAFTopKQuery{Dimensions: []string{"a"}, Metrics: []string{"hits"}, Start: spanStart, End: spanEnd}
 	shaping := webdelivery.TrafficShapingTopKQuery{Dimensions: span.Dimensions, Metrics: span.Metrics, Start: spanStart, End: spanEnd}
-	inFakeTime(t, setup{}, func(f *fixture) {
-		f.srv.Fail(faultFor("", resultOf([]string{"a"})))
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		f.Srv.Fail(faultFor("", resultOf([]string{"a"})))
 		var want []string
 		for category, name := range map[webdelivery.WAFCategory]string{
 			webdelivery.WAFByBrowser: "browser", webdelivery.WAFByClientIP: "clientip", webdelivery.WAFByCountry: "country",
 			webdelivery.WAFByRequestPath: "requestpath", webdelivery.WAFByRuleID: "ruleid", webdelivery.WAFBySeverity: "severity",
 		} {
-			_, err := f.client.Stats.WAFTopK(category).Query(f.Context(), span)
+			_, err := f.Client.Stats.WAFTopK(category).Query(f.Context(), span)
 			require.NoError(f, err)
 			want = append(want, "/acme/v1/stats/security/waf/topk/"+name+"/data")
 		}
@@ -140,18 +141,18 @@ func TestCategories(t *testing.T) {
 			webdelivery.TrafficShapingByRateLimitClientIP: "ratelimitclientip", webdelivery.TrafficShapingByRateLimitCountry: "ratelimitcountry",
 			webdelivery.TrafficShapingByRequestPath: "requestpath",
 		} {
-			_, err := f.client.Stats.TrafficShapingTopK(category).Query(f.Context(), shaping)
+			_, err := f.Client.Stats.TrafficShapingTopK(category).Query(f.Context(), shaping)
 			require.NoError(f, err)
 			want = append(want, "/acme/v1/stats/security/trafficshaping/topk/"+name+"/data")
 		}
 		var got []string
-		for _, r := range f.srv.Requests() {
+		for _, r := range f.Srv.Requests() {
 			got = append(got, r.Path)
 		}
 		assert.Equal(f, want, got)
 
 		for _, unknown := range []string{"", "asn", "../../events", "Browser"} {
-			waf, shape := f.client.Stats.WAFTopK(webdelivery.WAFCategory(unknown)), f.client.Stats.TrafficShapingTopK(webdelivery.TrafficShapingCategory(unknown))
+			waf, shape := f.Client.Stats.WAFTopK(webdelivery.WAFCategory(unknown)), f.Client.Stats.TrafficShapingTopK(webdelivery.TrafficShapingCategory(unknown))
 			_, err1 := waf.Query(f.Context(), span)
 			_, err2 := shape.Query(f.Context(), shaping)
 			_, err3 := waf.Head(f.Context(), span)
@@ -163,7 +164,7 @@ func TestCategories(t *testing.T) {
 				assert.Equal(f, "category", invalid.Field)
 			}
 		}
-		assert.Len(f, f.srv.Requests(), len(want))
+		assert.Len(f, f.Srv.Requests(), len(want))
 	})
 }
 
@@ -210,13 +211,13 @@ func TestQueriesThatAreRefused(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			inFakeTime(t, setup{}, func(f *fixture) {
+			fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
 				q := trends()
 				tt.change(&q)
-				_, err1 := f.client.Stats.WAFTrends.Query(f.Context(), q)
-				_, err2 := collect(f.client.Stats.TrafficShapingTrends.All(f.Context(), q))
+				_, err1 := f.Client.Stats.WAFTrends.Query(f.Context(), q)
+				_, err2 := collect(f.Client.Stats.TrafficShapingTrends.All(f.Context(), q))
 				errs := []error{err1, err2}
-				_, err3 := collect(f.client.Stats.WAFTrends.All(f.Context(), q))
+				_, err3 := collect(f.Client.Stats.WAFTrends.All(f.Context(), q))
 				errs = append(errs, err3)
 				for _, err := range errs {
 					var invalid *webdelivery.ValidationError
@@ -224,7 +225,7 @@ func TestQueriesThatAreRefused(t *testing.T) {
 					assert.Equal(f, tt.field, invalid.Field)
 					assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 				}
-				assert.Empty(f, f.srv.Requests())
+				assert.Empty(f, f.Srv.Requests())
 			})
 		})
 	}
@@ -268,13 +269,13 @@ func TestListsOfNames(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			inFakeTime(t, setup{}, func(f *fixture) {
-				f.srv.Fail(faultFor("", tt.body))
-				dimensions, err1 := f.client.Stats.Events.Dimensions(f.Context())
-				metrics, err2 := f.client.Stats.RequestTrends.Metrics(f.Context())
-				groupings, err3 := f.client.Stats.WAFTopK(webdelivery.WAFByCountry).Groupings(f.Context())
+			fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+				f.Srv.Fail(faultFor("", tt.body))
+				dimensions, err1 := f.Client.Stats.Events.Dimensions(f.Context())
+				metrics, err2 := f.Client.Stats.RequestTrends.Metrics(f.Context())
+				groupings, err3 := f.Client.Stats.WAFTopK(webdelivery.WAFByCountry).Groupings(f.Context())
 				var paths []string
-				for _, r := range f.srv.Requests() {
+				for _, r := range f.Srv.Requests() {
 					paths = append(paths, r.Path)
 				}
 				assert.Equal(f, []string{
@@ -311,29 +312,29 @@ func TestListsOfNames(t *testing.T) {
 // cookies from the headers.
 func TestHead(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		f.fail(testserver.Fault{Method: http.MethodHead, Status: 200, Header: http.Header{"X-Total": {"7"}, "Set-Cookie": {"authtoken=x"}}})
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		f.AddFault(testserver.Fault{Method: http.MethodHead, Status: 200, Header: http.Header{"X-Total": {"7"}, "Set-Cookie": {"authtoken=x"}}})
 		span := webdelivery.WAFTopKQuery{Dimensions: []string{"a"}, Start: spanStart, End: spanEnd}
 		shaping := webdelivery.TrafficShapingTopKQuery{Dimensions: []string{"a"}, Start: spanStart, End: spanEnd}
 		for path, head := range map[string]func(context.Context) (http.Header, error){
-			"/stats/security/events": func(ctx context.Context) (http.Header, error) { return f.client.Stats.Events.Head(ctx, aDay) },
+			"/stats/security/events": func(ctx context.Context) (http.Header, error) { return f.Client.Stats.Events.Head(ctx, fixture.ADay) },
 			"/stats/security/request/trends": func(ctx context.Context) (http.Header, error) {
-				return f.client.Stats.RequestTrends.Head(ctx, trends())
+				return f.Client.Stats.RequestTrends.Head(ctx, trends())
 			},
 			"/stats/security/waf/topk/ruleid": func(ctx context.Context) (http.Header, error) {
-				return f.client.Stats.WAFTopK(webdelivery.WAFByRuleID).Head(ctx, span)
+				return f.Client.Stats.WAFTopK(webdelivery.WAFByRuleID).Head(ctx, span)
 			},
 			"/stats/security/trafficshaping/topk/clientip": func(ctx context.Context) (http.Header, error) {
-				return f.client.Stats.TrafficShapingTopK(webdelivery.TrafficShapingByClientIP).Head(ctx, shaping)
+				return f.Client.Stats.TrafficShapingTopK(webdelivery.TrafficShapingByClientIP).Head(ctx, shaping)
 			},
 		} {
 			h, err := head(f.Context())
 			require.NoError(f, err)
 			assert.Equal(f, "7", h.Get("X-Total"))
 			assert.Empty(f, h.Values("Set-Cookie"))
-			assert.Equal(f, 1, f.srv.Count(http.MethodHead, path))
+			assert.Equal(f, 1, f.Srv.Count(http.MethodHead, path))
 		}
-		for _, r := range f.srv.Requests() {
+		for _, r := range f.Srv.Requests() {
 			assert.Contains(f, r.RawQuery, "endtime=")
 		}
 	})
@@ -375,14 +376,14 @@ func TestAll(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			inFakeTime(t, setup{}, func(f *fixture) {
-				first := faultFor(eventsData, tt.first)
+			fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+				first := faultFor(fixture.EventsData, tt.first)
 				first.Count = 1
-				f.fail(first)
-				f.answers(tt.second)
-				q := aDay
+				f.AddFault(first)
+				answers(f, tt.second)
+				q := fixture.ADay
 				q.Limit = 0
-				rows, err := collect(f.client.Stats.Events.All(f.Context(), q))
+				rows, err := collect(f.Client.Stats.Events.All(f.Context(), q))
 				assert.Len(f, rows, tt.rows)
 				assert.Equal(f, tt.limits, limitsOf(f))
 				if tt.incomplete == nil {
@@ -405,8 +406,8 @@ func TestAll(t *testing.T) {
 }
 
 // limitsOf returns the limits of all requests.
-func limitsOf(f *fixture) (limits []string) {
-	for _, r := range f.srv.Requests() {
+func limitsOf(f *fixture.Fixture) (limits []string) {
+	for _, r := range f.Srv.Requests() {
 		values, err := url.ParseQuery(r.RawQuery)
 		require.NoError(f, err)
 		limits = append(limits, values.Get("limit"))
@@ -421,15 +422,15 @@ func TestAllOfATopK(t *testing.T) {
 		first, rows, total int
 		incomplete         bool
 	}{{5, 5, 5, false}, {5, 7, 7, false}, {5, 1000, 1200, false}, {5000, 1000, 5000, false}, {5000, 999, 5000, true}, {5000, 1000, 1000, false}} {
-		inFakeTime(t, setup{}, func(f *fixture) {
+		fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
 			const path = "/stats/security/trafficshaping/topk/country/data"
 			first := faultFor(path, fmt.Sprintf(`{"columns":[{"name":"a"}],"rows":[[1]],"total_results":%d}`, tt.first))
 			first.Count = 1
-			f.fail(first)
+			f.AddFault(first)
 			rows := strings.TrimSuffix(strings.Repeat("[1],", tt.rows), ",")
-			f.fail(faultFor(path, fmt.Sprintf(`{"columns":[{"name":"a"}],"rows":[%s],"total_results":%d}`, rows, tt.total)))
+			f.AddFault(faultFor(path, fmt.Sprintf(`{"columns":[{"name":"a"}],"rows":[%s],"total_results":%d}`, rows, tt.total)))
 			q := webdelivery.TrafficShapingTopKQuery{Dimensions: []string{"a"}, Metrics: []string{"hits"}, Start: spanStart, End: spanEnd}
-			got, err := collect(f.client.Stats.TrafficShapingTopK(webdelivery.TrafficShapingByCountry).All(f.Context(), q))
+			got, err := collect(f.Client.Stats.TrafficShapingTopK(webdelivery.TrafficShapingByCountry).All(f.Context(), q))
 			assert.Len(f, got, tt.rows)
 			assert.Equal(f, []string{"1", "1000"}, limitsOf(f))
 			if !tt.incomplete {
@@ -451,24 +452,24 @@ func TestAllOnALiveSpan(t *testing.T) {
 	for _, delay := range []time.Duration{0, time.Second, 5 * time.Second, 30 * time.Second} {
 		t.Run(delay.String(), func(t *testing.T) {
 			t.Parallel()
-			s := setup{server: testserver.Config{EventsPerSecond: 50, EventSeed: 7, RecordingDelay: delay}}
-			inFakeTime(t, s, func(f *fixture) {
+			s := fixture.Setup{Server: testserver.Config{EventsPerSecond: 50, EventSeed: 7, RecordingDelay: delay}}
+			fixture.InFakeTime(t, s, func(f *fixture.Fixture) {
 				grown := 0
-				f.fail(testserver.Fault{Path: eventsData, Delay: 1500 * time.Millisecond})
+				f.AddFault(testserver.Fault{Path: fixture.EventsData, Delay: 1500 * time.Millisecond})
 				for i := range calls {
 					time.Sleep(time.Duration(i%17) * 397 * time.Millisecond)
 					q := webdelivery.EventsQuery{
 						Dimensions: []string{webdelivery.DimClientIP}, Start: time.Now().Add(-delay - 5*time.Second), End: time.Now().Add(time.Duration(1+i%3) * time.Second),
 					}
-					before := f.srv.EventCount(q.Start.Truncate(time.Second), q.End.Truncate(time.Second))
-					rows, err := collect(f.client.Stats.Events.All(f.Context(), q))
+					before := f.Srv.EventCount(q.Start.Truncate(time.Second), q.End.Truncate(time.Second))
+					rows, err := collect(f.Client.Stats.Events.All(f.Context(), q))
 					require.NoError(f, err, "call %d", i)
-					requests := f.srv.Requests()
+					requests := f.Srv.Requests()
 					recorded := requests[len(requests)-1].Time.Add(1500*time.Millisecond - delay + time.Millisecond)
 					if end := q.End.Truncate(time.Second); end.Before(recorded) {
 						recorded = end
 					}
-					want := f.srv.EventCount(q.Start.Truncate(time.Second), recorded)
+					want := f.Srv.EventCount(q.Start.Truncate(time.Second), recorded)
 					require.Len(f, rows, want, "call %d", i)
 					if want > before {
 						grown++
@@ -488,15 +489,15 @@ func TestTopKIsComplete(t *testing.T) {
 		rows, total int
 		incomplete  bool
 	}{{20, 5000, false}, {19, 5000, true}, {7, 7, false}} {
-		inFakeTime(t, setup{}, func(f *fixture) {
+		fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
 			rows := make([]string, tt.rows)
 			for i := range rows {
 				rows[i] = "[1]"
 			}
 			body := resultOf([]string{"a"}, rows...)
-			f.srv.Fail(faultFor("", body[:len(body)-len(fmt.Sprint(tt.rows))-1]+fmt.Sprint(tt.total)+"}"))
+			f.Srv.Fail(faultFor("", body[:len(body)-len(fmt.Sprint(tt.rows))-1]+fmt.Sprint(tt.total)+"}"))
 			q := webdelivery.WAFTopKQuery{Dimensions: []string{"a"}, Metrics: []string{"hits"}, Start: spanStart, End: spanEnd}
-			family := f.client.Stats.WAFTopK(webdelivery.WAFByBrowser)
+			family := f.Client.Stats.WAFTopK(webdelivery.WAFByBrowser)
 			_, err1 := family.Query(f.Context(), q)
 			got, err2 := collect(family.All(f.Context(), q))
 			assert.Len(f, got, tt.rows)
@@ -554,11 +555,11 @@ func TestEventsRetention(t *testing.T) {
 func TestStartTimeParam(t *testing.T) {
 	t.Parallel()
 	other := webdelivery.WithDialect(webdelivery.Dialect{StartTimeParam: "startime"})
-	inFakeTime(t, setup{options: []webdelivery.Option{other}}, func(f *fixture) {
-		f.answers(resultOf([]string{"a"}))
-		_, err := f.client.Stats.Events.Query(f.Context(), aDay)
+	fixture.InFakeTime(t, fixture.Setup{Options: []webdelivery.Option{other}}, func(f *fixture.Fixture) {
+		answers(f, resultOf([]string{"a"}))
+		_, err := f.Client.Stats.Events.Query(f.Context(), fixture.ADay)
 		require.NoError(f, err)
-		values, err := url.ParseQuery(f.srv.Requests()[0].RawQuery)
+		values, err := url.ParseQuery(f.Srv.Requests()[0].RawQuery)
 		require.NoError(f, err)
 		assert.Equal(f, "1999-12-31T00:00:00", values.Get("startime"))
 		assert.NotContains(f, values, "starttime")

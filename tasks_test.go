@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
@@ -36,12 +37,12 @@ func invalidFields(err error) []string {
 }
 
 // assertRefusedHere checks that the client refused a request because of these fields, and did not send it.
-func assertRefusedHere(f *fixture, err error, fields ...string) {
+func assertRefusedHere(f *fixture.Fixture, err error, fields ...string) {
 	f.Helper()
 	assert.ErrorIs(f, err, webdelivery.ErrInvalid)
 	assert.Equal(f, fields, invalidFields(err))
 	assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
-	assert.Empty(f, f.srv.Requests())
+	assert.Empty(f, f.Srv.Requests())
 }
 
 func TestTaskFieldsAreThoseOfTheDocument(t *testing.T) {
@@ -90,9 +91,9 @@ func TestTaskFieldsAreThoseOfTheDocument(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			inFakeTime(t, setup{}, func(f *fixture) {
-				answerWith(f, "/tasks/t-1", tt.body)
-				task, err := f.client.Tasks.Get(f.Context(), "t-1")
+			fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+				fixture.AnswerWith(f, "/tasks/t-1", tt.body)
+				task, err := f.Client.Tasks.Get(f.Context(), "t-1")
 				require.NoError(f, err)
 				assert.Equal(f, tt.want, *task)
 			})
@@ -138,14 +139,14 @@ func TestTaskListSendsExactlyWhatIsSet(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			inFakeTime(t, setup{}, func(f *fixture) {
-				_, err := f.client.Tasks.List(f.Context(), tt.options)
+			fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+				_, err := f.Client.Tasks.List(f.Context(), tt.options)
 				require.NoError(f, err)
-				for range f.client.Tasks.All(f.Context(), tt.options) {
+				for range f.Client.Tasks.All(f.Context(), tt.options) {
 					assert.Fail(f, "All yields a task")
 				}
-				require.Len(f, f.srv.Requests(), 2)
-				for _, r := range f.srv.Requests() {
+				require.Len(f, f.Srv.Requests(), 2)
+				for _, r := range f.Srv.Requests() {
 					got, err := url.ParseQuery(r.RawQuery)
 					require.NoError(f, err)
 					assert.Equal(f, tt.want, got)
@@ -173,8 +174,8 @@ func TestTaskListRefuses(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(strings.Join(tt.fields, " "), func(t *testing.T) {
 			t.Parallel()
-			inFakeTime(t, setup{}, func(f *fixture) {
-				_, err := f.client.Tasks.List(f.Context(), tt.options)
+			fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+				_, err := f.Client.Tasks.List(f.Context(), tt.options)
 				assertRefusedHere(f, err, tt.fields...)
 				ids, err := readAll(f, tt.options)
 				assert.Empty(f, ids)
@@ -192,24 +193,24 @@ func TestTaskPathsFollowTheDialect(t *testing.T) {
 	} {
 		t.Run(plain, func(t *testing.T) {
 			t.Parallel()
-			s := setup{
-				server:  testserver.Config{Dialect: testserver.Dialect{TasksPrefix: plain}},
-				options: []webdelivery.Option{webdelivery.WithDialect(webdelivery.Dialect{TasksPrefix: prefix})},
+			s := fixture.Setup{
+				Server:  testserver.Config{Dialect: testserver.Dialect{TasksPrefix: plain}},
+				Options: []webdelivery.Option{webdelivery.WithDialect(webdelivery.Dialect{TasksPrefix: prefix})},
 			}
-			inFakeTime(t, s, func(f *fixture) {
+			fixture.InFakeTime(t, s, func(f *fixture.Fixture) {
 				for _, id := range []string{"a", "b"} {
-					f.srv.AddTask(testserver.TaskSpec{ID: id})
+					f.Srv.AddTask(testserver.TaskSpec{ID: id})
 				}
-				_, err := f.client.Tasks.Get(f.Context(), "a")
+				_, err := f.Client.Tasks.Get(f.Context(), "a")
 				require.NoError(f, err)
-				_, err = f.client.Tasks.Wait(f.Context(), "a")
+				_, err = f.Client.Tasks.Wait(f.Context(), "a")
 				require.NoError(f, err)
-				_, err = f.client.Tasks.List(f.Context(), webdelivery.TaskListOptions{})
+				_, err = f.Client.Tasks.List(f.Context(), webdelivery.TaskListOptions{})
 				require.NoError(f, err)
 				ids, err := readAll(f, webdelivery.TaskListOptions{Count: 1})
 				require.NoError(f, err)
 				assert.Equal(f, []string{"a", "b"}, ids)
-				for _, r := range f.srv.Requests() {
+				for _, r := range f.Srv.Requests() {
 					assert.Regexp(f, "^/acme/v1"+prefix+"/tasks(/a)?$", r.Path)
 				}
 			})
@@ -218,10 +219,10 @@ func TestTaskPathsFollowTheDialect(t *testing.T) {
 }
 
 // addTasks adds so many tasks, which end one after the other, a second apart.
-func (f *fixture) addTasks(n int) (ids []string) {
+func addTasks(f *fixture.Fixture, n int) (ids []string) {
 	for i := range n {
 		id := fmt.Sprintf("t%03d", i)
-		f.srv.AddTask(testserver.TaskSpec{ID: id, Duration: time.Duration(i+1) * time.Second})
+		f.Srv.AddTask(testserver.TaskSpec{ID: id, Duration: time.Duration(i+1) * time.Second})
 		ids = append(ids, id)
 	}
 	return ids
@@ -269,16 +270,16 @@ func TestWaitAllTakesFewRequests(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inFakeTime(t, setup{}, func(f *fixture) {
+			fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
 				var ids []string
 				var last time.Duration
 				for i, d := range tt.tasks {
-					ids, last = append(ids, f.srv.AddTask(testserver.TaskSpec{ID: fmt.Sprint("t", i), Duration: d})), max(last, d)
+					ids, last = append(ids, f.Srv.AddTask(testserver.TaskSpec{ID: fmt.Sprint("t", i), Duration: d})), max(last, d)
 				}
 				began := time.Now()
-				tasks, err := f.client.Tasks.WaitAll(f.Context(), ids)
+				tasks, err := f.Client.Tasks.WaitAll(f.Context(), ids)
 				require.NoError(f, err)
-				took, requests := time.Since(began), len(f.srv.Requests())
+				took, requests := time.Since(began), len(f.Srv.Requests())
 				f.Logf("%d requests in %v", requests, took.Round(time.Millisecond))
 				assert.Equal(f, ids, idsOfTasks(tasks))
 				for _, task := range tasks {
@@ -294,27 +295,27 @@ func TestWaitAllTakesFewRequests(t *testing.T) {
 // WaitAll polls an id that comes twice once. An id in another letter case may be another task.
 func TestWaitAllReadsAnIDOnce(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		f.srv.AddTask(testserver.TaskSpec{ID: "a", Duration: 2 * time.Second})
-		f.srv.AddTask(testserver.TaskSpec{ID: "A", Duration: 4 * time.Second})
-		tasks, err := f.client.Tasks.WaitAll(f.Context(), []string{"a", "A", "a"}, webdelivery.WaitInterval(time.Second))
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		f.Srv.AddTask(testserver.TaskSpec{ID: "a", Duration: 2 * time.Second})
+		f.Srv.AddTask(testserver.TaskSpec{ID: "A", Duration: 4 * time.Second})
+		tasks, err := f.Client.Tasks.WaitAll(f.Context(), []string{"a", "A", "a"}, webdelivery.WaitInterval(time.Second))
 		require.NoError(f, err)
 		assert.Equal(f, []string{"a", "A", "a"}, idsOfTasks(tasks))
-		assert.Len(f, f.srv.Requests(), 6, "5 polls, at once and until 4 s, and the other task that has ended")
+		assert.Len(f, f.Srv.Requests(), 6, "5 polls, at once and until 4 s, and the other task that has ended")
 	})
 }
 
 // If a task failed or cannot be read, WaitAll still waits for the others.
 func TestWaitAllJoinsWhatFailed(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
 		failure := &testserver.TaskError{Message: "no route", Incomplete: true}
-		f.srv.AddTask(testserver.TaskSpec{ID: "fails", Duration: time.Second, Error: failure})
-		f.srv.AddTask(testserver.TaskSpec{ID: "fails-too", Duration: 3 * time.Second, Error: failure})
-		f.srv.AddTask(testserver.TaskSpec{ID: "slow", Duration: time.Minute})
-		f.srv.AddTask(testserver.TaskSpec{ID: "mine", Duration: time.Minute})
-		f.fail(testserver.Fault{Path: "/tasks/mine", Skip: 1, Status: 403})
-		tasks, err := f.client.Tasks.WaitAll(f.Context(), []string{"fails", "gone", "slow", "mine", "fails-too"}, webdelivery.WaitInterval(time.Second))
+		f.Srv.AddTask(testserver.TaskSpec{ID: "fails", Duration: time.Second, Error: failure})
+		f.Srv.AddTask(testserver.TaskSpec{ID: "fails-too", Duration: 3 * time.Second, Error: failure})
+		f.Srv.AddTask(testserver.TaskSpec{ID: "slow", Duration: time.Minute})
+		f.Srv.AddTask(testserver.TaskSpec{ID: "mine", Duration: time.Minute})
+		f.AddFault(testserver.Fault{Path: "/tasks/mine", Skip: 1, Status: 403})
+		tasks, err := f.Client.Tasks.WaitAll(f.Context(), []string{"fails", "gone", "slow", "mine", "fails-too"}, webdelivery.WaitInterval(time.Second))
 		assert.Equal(f, []string{"fails", "", "slow", "mine", "fails-too"}, idsOfTasks(tasks))
 		assert.True(f, tasks[2].Complete)
 		assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
@@ -327,7 +328,7 @@ func TestWaitAllJoinsWhatFailed(t *testing.T) {
 			assert.ErrorContains(f, err, text)
 		}
 		assert.NotContains(f, err.Error(), "pending")
-		assert.Equal(f, 1, f.srv.Count("", "/tasks/gone"))
+		assert.Equal(f, 1, f.Srv.Count("", "/tasks/gone"))
 	})
 }
 
@@ -363,14 +364,14 @@ func TestWaitAllThatEndsEarly(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := setup{options: []webdelivery.Option{webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1})}}
-			inFakeTime(t, s, func(f *fixture) {
+			s := fixture.Setup{Options: []webdelivery.Option{webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1})}}
+			fixture.InFakeTime(t, s, func(f *fixture.Fixture) {
 				var ids []string
 				for i := range 20 {
-					ids = append(ids, f.srv.AddTask(testserver.TaskSpec{ID: fmt.Sprintf("t%03d", i), Duration: time.Minute}))
+					ids = append(ids, f.Srv.AddTask(testserver.TaskSpec{ID: fmt.Sprintf("t%03d", i), Duration: time.Minute}))
 				}
 				if tt.down {
-					time.AfterFunc(2500*time.Millisecond, func() { f.fail(testserver.Fault{Status: 503}) })
+					time.AfterFunc(2500*time.Millisecond, func() { f.AddFault(testserver.Fault{Status: 503}) })
 				}
 				ctx, cancel := context.WithCancel(f.Context())
 				defer cancel()
@@ -378,7 +379,7 @@ func TestWaitAllThatEndsEarly(t *testing.T) {
 					time.AfterFunc(patience, cancel)
 				}
 				began := time.Now()
-				tasks, err := f.client.Tasks.WaitAll(ctx, ids, append(tt.options, webdelivery.WaitInterval(time.Second))...)
+				tasks, err := f.Client.Tasks.WaitAll(ctx, ids, append(tt.options, webdelivery.WaitInterval(time.Second))...)
 				assert.Equal(f, tt.took, time.Since(began))
 				require.ErrorIs(f, err, tt.is)
 				assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
@@ -395,11 +396,11 @@ func TestWaitAllThatEndsEarly(t *testing.T) {
 // WaitProgress gets each task that was polled, in the goroutine that waits.
 func TestWaitAllReportsEachTask(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		ids := f.addTasks(3)
-		f.fail(testserver.Fault{Path: "/tasks/t001", Skip: 0, Count: 4, Status: 500})
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		ids := addTasks(f, 3)
+		f.AddFault(testserver.Fault{Path: "/tasks/t001", Skip: 0, Count: 4, Status: 500})
 		var seen []string
-		_, err := f.client.Tasks.WaitAll(f.Context(), ids, webdelivery.WaitInterval(5*time.Second), webdelivery.WaitProgress(func(p webdelivery.Progress) {
+		_, err := f.Client.Tasks.WaitAll(f.Context(), ids, webdelivery.WaitInterval(5*time.Second), webdelivery.WaitProgress(func(p webdelivery.Progress) {
 			assert.Equal(f, "task", p.Kind)
 			assert.Equal(f, p.Err != nil, errors.Is(p.Err, webdelivery.ErrServer))
 			seen = append(seen, fmt.Sprintf("%s %s %t %t", p.ID, p.Status, p.Complete, p.Err != nil))
@@ -416,12 +417,12 @@ func TestWaitAllReportsEachTask(t *testing.T) {
 // each task.
 func TestWaitAllWithATaskThatCannotBeRead(t *testing.T) {
 	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		f.srv.AddTask(testserver.TaskSpec{ID: "endless", Duration: 1000 * time.Hour})
-		ids := append(f.addTasks(30), "endless", "broken", "gone")
-		f.fail(testserver.Fault{Path: "/tasks/broken", Status: 500})
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		f.Srv.AddTask(testserver.TaskSpec{ID: "endless", Duration: 1000 * time.Hour})
+		ids := append(addTasks(f, 30), "endless", "broken", "gone")
+		f.AddFault(testserver.Fault{Path: "/tasks/broken", Status: 500})
 		began := time.Now()
-		tasks, err := f.client.Tasks.WaitAll(f.Context(), ids, webdelivery.WaitTimeout(20*time.Minute))
+		tasks, err := f.Client.Tasks.WaitAll(f.Context(), ids, webdelivery.WaitTimeout(20*time.Minute))
 		assert.Equal(f, 20*time.Minute, time.Since(began))
 		require.ErrorIs(f, err, context.DeadlineExceeded)
 		require.ErrorIs(f, err, webdelivery.ErrNotFound)
@@ -434,21 +435,21 @@ func TestWaitAllWithATaskThatCannotBeRead(t *testing.T) {
 			assert.True(f, task.Complete)
 		}
 	})
-	inFakeTime(t, setup{}, func(f *fixture) { // what is left is down
-		ids := append(f.addTasks(30), "broken")
-		f.fail(testserver.Fault{Path: "/tasks/broken", Status: 500})
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) { // what is left is down
+		ids := append(addTasks(f, 30), "broken")
+		f.AddFault(testserver.Fault{Path: "/tasks/broken", Status: 500})
 		began := time.Now()
-		tasks, err := f.client.Tasks.WaitAll(f.Context(), ids)
+		tasks, err := f.Client.Tasks.WaitAll(f.Context(), ids)
 		require.ErrorIs(f, err, webdelivery.ErrServer)
 		assert.ErrorContains(f, err, "still pending (1: broken; ")
 		assert.InDelta(f, 10*time.Minute+30*time.Second, time.Since(began), float64(time.Minute))
 		assert.True(f, tasks[29].Complete)
 	})
-	inFakeTime(t, setup{}, func(f *fixture) {
-		ids := f.addTasks(500)
-		f.fail(testserver.Fault{Status: 503})
-		_, err := f.client.Tasks.WaitAll(f.Context(), ids, webdelivery.WaitInterval(time.Minute), webdelivery.WaitTimeout(10*time.Minute))
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		ids := addTasks(f, 500)
+		f.AddFault(testserver.Fault{Status: 503})
+		_, err := f.Client.Tasks.WaitAll(f.Context(), ids, webdelivery.WaitInterval(time.Minute), webdelivery.WaitTimeout(10*time.Minute))
 		require.ErrorIs(f, err, webdelivery.ErrServer)
-		assert.LessOrEqual(f, len(f.srv.Requests()), 11*4, "11 polls of 4 attempts each")
+		assert.LessOrEqual(f, len(f.Srv.Requests()), 11*4, "11 polls of 4 attempts each")
 	})
 }

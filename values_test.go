@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 )
 
 // If T cannot be scanned into, Scan returns an error before it requests the rows, so nothing is sent.
@@ -29,8 +30,8 @@ func TestScanRefusesBeforeItAsks(t *testing.T) {
 	}
 	type embedded struct{ *Shown }
 	type untagged struct{ A int }
-	inFakeTime(t, setup{}, func(f *fixture) {
-		rows := f.client.Stats.Events.All(f.Context(), aDay)
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		rows := f.Client.Stats.Events.All(f.Context(), fixture.ADay)
 		const unexported = ": it is not exported, or in an embedded pointer; embed the struct by value"
 		for want, err := range map[string]error{
 			"int is not a struct with stats tags":                                 scanError[int](rows),
@@ -49,7 +50,7 @@ func TestScanRefusesBeforeItAsks(t *testing.T) {
 			assert.Equal(f, webdelivery.ValidationError{Field: "Scan", Reason: want}, *invalid)
 			assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 		}
-		assert.Empty(f, f.srv.Requests())
+		assert.Empty(f, f.Srv.Requests())
 	})
 }
 
@@ -86,11 +87,11 @@ func TestCollect(t *testing.T) {
 		assert.Equal(t, tt.err, err)
 	}
 
-	client := always(t, []byte(resultOf([]string{"a"}, `["x"]`, `["y"]`, `["z"]`)))
-	rows, err := webdelivery.Collect(client.Stats.Events.All(t.Context(), firstRows))
+	client := fixture.Always(t, []byte(resultOf([]string{"a"}, `["x"]`, `["y"]`, `["z"]`)))
+	rows, err := webdelivery.Collect(client.Stats.Events.All(t.Context(), fixture.FirstRows))
 	require.NoError(t, err)
 	assert.Equal(t, `[["x"] ["y"] ["z"]]`, fmt.Sprint(rows), "each row has its own values")
-	rows, err = webdelivery.Collect(always(t, []byte(resultOf([]string{"a"}, `["x"]`, `[]`))).Stats.Events.All(t.Context(), firstRows))
+	rows, err = webdelivery.Collect(fixture.Always(t, []byte(resultOf([]string{"a"}, `["x"]`, `[]`))).Stats.Events.All(t.Context(), fixture.FirstRows))
 	require.ErrorIs(t, err, webdelivery.ErrBadResponse)
 	assert.Equal(t, `[["x"]]`, fmt.Sprint(rows))
 }
@@ -138,20 +139,20 @@ func TestDefaultsOfTopK(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			inFakeTime(t, setup{}, func(f *fixture) {
-				f.srv.Fail(faultFor("", resultOf([]string{"a"})))
-				err := tt.ask(f.Context(), f.client.Stats)
+			fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+				f.Srv.Fail(faultFor("", resultOf([]string{"a"})))
+				err := tt.ask(f.Context(), f.Client.Stats)
 				if tt.want == "" {
 					var invalid *webdelivery.ValidationError
 					require.ErrorAs(f, err, &invalid)
 					assert.Equal(f, "dimensions", invalid.Field)
 					require.ErrorContains(f, err, "invalid dimensions: must be set, because the dimension of this category is not documented; ask Dimensions for the names")
-					assert.Empty(f, f.srv.Requests())
+					assert.Empty(f, f.Srv.Requests())
 					return
 				}
 				require.NoError(f, err)
-				assert.Len(f, f.srv.Requests(), 3)
-				for _, r := range f.srv.Requests() {
+				assert.Len(f, f.Srv.Requests(), 3)
+				for _, r := range f.Srv.Requests() {
 					values, err := url.ParseQuery(r.RawQuery)
 					require.NoError(f, err)
 					assert.Equal(f, []string{tt.want}, values["dimensions"])
@@ -160,9 +161,9 @@ func TestDefaultsOfTopK(t *testing.T) {
 			})
 		})
 	}
-	inFakeTime(t, setup{}, func(f *fixture) {
-		f.srv.Fail(faultFor("", resultOf([]string{"a"})))
-		_, err := f.client.Stats.WAFTopK(webdelivery.WAFByRequestPath).Query(f.Context(), webdelivery.WAFTopKQuery{
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		f.Srv.Fail(faultFor("", resultOf([]string{"a"})))
+		_, err := f.Client.Stats.WAFTopK(webdelivery.WAFByRequestPath).Query(f.Context(), webdelivery.WAFTopKQuery{
 			Dimensions: []string{"request_path"}, Start: spanStart, End: spanEnd,
 		})
 		require.NoError(f, err, "hits is the metric of every category")

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
@@ -24,9 +25,9 @@ type waitable struct {
 }
 
 // polls returns when the service was polled, counted from the start.
-func (w waitable) polls(f *fixture) []time.Duration {
+func (w waitable) polls(f *fixture.Fixture) []time.Duration {
 	var all []time.Duration
-	for _, r := range f.srv.Requests() {
+	for _, r := range f.Srv.Requests() {
 		if r.Method == http.MethodGet {
 			all = append(all, r.Time.Sub(w.began))
 		}
@@ -35,16 +36,16 @@ func (w waitable) polls(f *fixture) []time.Duration {
 }
 
 // forTaskAndTransaction runs a test with a task and with a purge transaction that end after so long; 0 is at once.
-func forTaskAndTransaction(t *testing.T, after time.Duration, test func(f *fixture, w waitable)) {
+func forTaskAndTransaction(t *testing.T, after time.Duration, test func(f *fixture.Fixture, w waitable)) {
 	t.Helper()
 	t.Run("task", func(t *testing.T) {
 		t.Parallel()
-		inFakeTime(t, setup{}, func(f *fixture) {
-			id := f.srv.AddTask(testserver.TaskSpec{Duration: after})
+		fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+			id := f.Srv.AddTask(testserver.TaskSpec{Duration: after})
 			test(f, waitable{
 				"task", id, "/tasks/" + id, "IN_PROGRESS", "COMPLETE", time.Now(),
 				func(ctx context.Context, options ...webdelivery.WaitOption) error {
-					task, err := f.client.Tasks.Wait(ctx, id, options...)
+					task, err := f.Client.Tasks.Wait(ctx, id, options...)
 					assert.Equal(f, err == nil, task != nil && task.Complete)
 					return err
 				},
@@ -57,14 +58,14 @@ func forTaskAndTransaction(t *testing.T, after time.Duration, test func(f *fixtu
 		if lasts == 0 {
 			lasts = -1 // the fake ends the transaction at once
 		}
-		inFakeTime(t, setup{server: testserver.Config{PurgeDuration: lasts}}, func(f *fixture) {
-			receipt, err := f.client.Purge.Submit(f.Context(), purgeOf(anObject))
+		fixture.InFakeTime(t, fixture.Setup{Server: testserver.Config{PurgeDuration: lasts}}, func(f *fixture.Fixture) {
+			receipt, err := f.Client.Purge.Submit(f.Context(), fixture.PurgeOf(fixture.AnObject))
 			require.NoError(f, err)
 			id := strconv.FormatInt(receipt.TransactionID, 10)
 			test(f, waitable{
 				"transaction", id, "/transactions/" + id, "PENDING", "COMPLETE", time.Now(),
 				func(ctx context.Context, options ...webdelivery.WaitOption) error {
-					tx, err := f.client.Purge.Wait(ctx, receipt.TransactionID, options...)
+					tx, err := f.Client.Purge.Wait(ctx, receipt.TransactionID, options...)
 					assert.Equal(f, err == nil, tx != nil && !tx.Pending())
 					return err
 				},
@@ -75,7 +76,7 @@ func forTaskAndTransaction(t *testing.T, after time.Duration, test func(f *fixtu
 
 func TestWaitLooksAtOnce(t *testing.T) {
 	t.Parallel()
-	forTaskAndTransaction(t, 0, func(f *fixture, w waitable) {
+	forTaskAndTransaction(t, 0, func(f *fixture.Fixture, w waitable) {
 		require.NoError(f, w.wait(f.Context()))
 		assert.Equal(f, []time.Duration{0}, w.polls(f))
 		assert.Zero(f, time.Since(w.began))
@@ -84,7 +85,7 @@ func TestWaitLooksAtOnce(t *testing.T) {
 
 func TestWaitLooksAtGrowingIntervals(t *testing.T) {
 	t.Parallel()
-	forTaskAndTransaction(t, time.Minute, func(f *fixture, w waitable) {
+	forTaskAndTransaction(t, time.Minute, func(f *fixture.Fixture, w waitable) {
 		require.NoError(f, w.wait(f.Context()))
 		polls, uneven := w.polls(f), false
 		require.Greater(f, len(polls), 12) // at the slowest, 7 polls in 12.5 s and then one every 6 s
@@ -110,7 +111,7 @@ func gaps(times []time.Duration) []time.Duration {
 
 func TestWaitReportsEveryLook(t *testing.T) {
 	t.Parallel()
-	forTaskAndTransaction(t, 2*time.Second, func(f *fixture, w waitable) {
+	forTaskAndTransaction(t, 2*time.Second, func(f *fixture.Fixture, w waitable) {
 		var seen []webdelivery.Progress
 		report := webdelivery.WaitProgress(func(p webdelivery.Progress) { seen = append(seen, p) })
 		require.NoError(f, w.wait(f.Context(), webdelivery.WaitInterval(time.Second), report))
@@ -149,9 +150,9 @@ func TestWaitThatEndsEarlyNamesWhatIsPending(t *testing.T) {
 		for hung, polls := range map[bool]int{false: 3, true: 2} {
 			t.Run(fmt.Sprintf("%s, hung %t", tt.name, hung), func(t *testing.T) {
 				t.Parallel()
-				forTaskAndTransaction(t, 1000*time.Hour, func(f *fixture, w waitable) {
+				forTaskAndTransaction(t, 1000*time.Hour, func(f *fixture.Fixture, w waitable) {
 					if hung { // the end comes in the middle of the second poll
-						f.fail(testserver.Fault{Path: w.path, Skip: 1, Count: 1, Delay: time.Minute})
+						f.AddFault(testserver.Fault{Path: w.path, Skip: 1, Count: 1, Delay: time.Minute})
 					}
 					ctx, cancel := tt.bound(f.Context())
 					defer cancel()
@@ -178,16 +179,16 @@ func TestWaitRefusesNonsense(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inFakeTime(t, setup{}, func(f *fixture) {
+			fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
 				assert.NotPanics(f, func() {
-					_, err := f.client.Tasks.Wait(f.Context(), "t", option)
+					_, err := f.Client.Tasks.Wait(f.Context(), "t", option)
 					assert.ErrorIs(f, err, webdelivery.ErrInvalid)
 				})
 				assert.NotPanics(f, func() {
-					_, err := f.client.Purge.Wait(f.Context(), 7, option)
+					_, err := f.Client.Purge.Wait(f.Context(), 7, option)
 					assert.ErrorIs(f, err, webdelivery.ErrInvalid)
 				})
-				assert.Empty(f, f.srv.Requests())
+				assert.Empty(f, f.Srv.Requests())
 			})
 		})
 	}
@@ -195,8 +196,8 @@ func TestWaitRefusesNonsense(t *testing.T) {
 
 func TestWaitEndsWithARefusal(t *testing.T) {
 	t.Parallel()
-	forTaskAndTransaction(t, time.Hour, func(f *fixture, w waitable) {
-		f.fail(testserver.Fault{Path: w.path, Skip: 2, Status: http.StatusNotFound})
+	forTaskAndTransaction(t, time.Hour, func(f *fixture.Fixture, w waitable) {
+		f.AddFault(testserver.Fault{Path: w.path, Skip: 2, Status: http.StatusNotFound})
 		err := w.wait(f.Context(), webdelivery.WaitInterval(time.Second))
 		assert.ErrorIs(f, err, webdelivery.ErrNotFound)
 		assert.ErrorContains(f, err, w.kind+" "+w.id)
@@ -213,8 +214,8 @@ func TestTaskThatEndedBadlyIsATaskError(t *testing.T) {
 	for _, incomplete := range []bool{false, true} { // error_info ends a task also without complete
 		t.Run(fmt.Sprint(incomplete), func(t *testing.T) {
 			t.Parallel()
-			inFakeTime(t, setup{}, func(f *fixture) {
-				id := f.srv.AddTask(testserver.TaskSpec{
+			fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+				id := f.Srv.AddTask(testserver.TaskSpec{
 					ID: "t-17", Operation: "deploy", Duration: time.Second,
 					Error: &testserver.TaskError{
 						Message: "it broke", Type: "BROKEN", Details: []string{"first", "second"},
@@ -222,7 +223,7 @@ func TestTaskThatEndedBadlyIsATaskError(t *testing.T) {
 					},
 				})
 				var last webdelivery.Progress
-				task, err := f.client.Tasks.Wait(f.Context(), id, webdelivery.WaitInterval(time.Second),
+				task, err := f.Client.Tasks.Wait(f.Context(), id, webdelivery.WaitInterval(time.Second),
 					webdelivery.WaitProgress(func(p webdelivery.Progress) { last = p }))
 				assert.Nil(f, task)
 				var failed *webdelivery.TaskError
@@ -262,11 +263,11 @@ func TestTransactionEndsByItsWord(t *testing.T) {
 	for tt, well := range tests {
 		t.Run(fmt.Sprint(tt), func(t *testing.T) {
 			t.Parallel()
-			inFakeTime(t, setup{}, func(f *fixture) {
-				f.srv.FailTransactions(1, tt.status, "how it ended", tt.code)
-				receipt, err := f.client.Purge.Submit(f.Context(), purgeOf(anObject))
+			fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+				f.Srv.FailTransactions(1, tt.status, "how it ended", tt.code)
+				receipt, err := f.Client.Purge.Submit(f.Context(), fixture.PurgeOf(fixture.AnObject))
 				require.NoError(f, err)
-				tx, err := f.client.Purge.Wait(f.Context(), receipt.TransactionID)
+				tx, err := f.Client.Purge.Wait(f.Context(), receipt.TransactionID)
 				var failed *webdelivery.TransactionError
 				if well {
 					require.NoError(f, err)
@@ -283,7 +284,7 @@ func TestTransactionEndsByItsWord(t *testing.T) {
 				assert.Equal(f, "how it ended", tx.StatusDescription)
 				assert.Equal(f, receipt.TransactionID, tx.TransactionID)
 
-				tx, err = f.client.Purge.Status(f.Context(), receipt.TransactionID)
+				tx, err = f.Client.Purge.Status(f.Context(), receipt.TransactionID)
 				require.NoError(f, err, "Status returns no error for a transaction that failed")
 				assert.Equal(f, tt.status, tx.Status)
 			})
@@ -302,17 +303,17 @@ func TestTransactionWithoutStatusIsAnError(t *testing.T) {
 	} {
 		t.Run(body, func(t *testing.T) {
 			t.Parallel()
-			inFakeTime(t, setup{}, func(f *fixture) {
-				answerWith(f, "/transactions/7", body, body)
-				tx, err := f.client.Purge.Status(f.Context(), 7)
+			fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+				fixture.AnswerWith(f, "/transactions/7", body, body)
+				tx, err := f.Client.Purge.Status(f.Context(), 7)
 				assert.ErrorIs(f, err, webdelivery.ErrBadResponse)
 				assert.Nil(f, tx)
-				tx, err = f.client.Purge.Wait(f.Context(), 7, webdelivery.WaitTimeout(300*time.Millisecond))
+				tx, err = f.Client.Purge.Wait(f.Context(), 7, webdelivery.WaitTimeout(300*time.Millisecond))
 				assert.ErrorIs(f, err, webdelivery.ErrBadResponse)
 				assert.ErrorIs(f, err, context.DeadlineExceeded, "the next response may be valid")
 				assert.Nil(f, tx)
 				assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
-				assert.Len(f, f.srv.Requests(), 2)
+				assert.Len(f, f.Srv.Requests(), 2)
 			})
 		})
 	}
@@ -332,10 +333,10 @@ func TestAnOutageEndsAWait(t *testing.T) {
 		"never":         {[]webdelivery.WaitOption{webdelivery.WaitMaxOutage(0)}, 0},
 		"first timeout": {[]webdelivery.WaitOption{webdelivery.WaitTimeout(time.Minute)}, time.Minute},
 	} {
-		forTaskAndTransaction(t, 24*time.Hour, func(f *fixture, w waitable) {
+		forTaskAndTransaction(t, 24*time.Hour, func(f *fixture.Fixture, w waitable) {
 			ctx, cancel := context.WithTimeout(f.Context(), 2*time.Hour)
 			defer cancel()
-			f.fail(down)
+			f.AddFault(down)
 			began := time.Now()
 			err := w.wait(ctx, tt.options...)
 			require.ErrorIs(f, err, webdelivery.ErrServer, name)
@@ -377,8 +378,8 @@ func TestAWaitHonorsRetryAfter(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			forTaskAndTransaction(t, time.Second, func(f *fixture, w waitable) {
-				remove := f.srv.Fail(testserver.Fault{Method: http.MethodGet, Status: 503, Header: http.Header{"Retry-After": {tt.asked}}})
+			forTaskAndTransaction(t, time.Second, func(f *fixture.Fixture, w waitable) {
+				remove := f.Srv.Fail(testserver.Fault{Method: http.MethodGet, Status: 503, Header: http.Header{"Retry-After": {tt.asked}}})
 				if tt.until > 0 {
 					time.AfterFunc(tt.until, remove)
 				}
@@ -405,8 +406,8 @@ func TestAnOutageInTheMiddleOfAWait(t *testing.T) {
 		"no answer":          {Delay: time.Hour},
 		"connections break":  {Cut: testserver.CutBeforeRead},
 	} {
-		during := func(f *fixture) (report webdelivery.WaitOption, check func()) {
-			time.AfterFunc(20*time.Second, func() { time.AfterFunc(9*time.Minute, f.srv.Fail(fault)) })
+		during := func(f *fixture.Fixture) (report webdelivery.WaitOption, check func()) {
+			time.AfterFunc(20*time.Second, func() { time.AfterFunc(9*time.Minute, f.Srv.Fail(fault)) })
 			failed, began := 0, time.Now()
 			report = webdelivery.WaitProgress(func(p webdelivery.Progress) {
 				if p.Err != nil {
@@ -418,25 +419,25 @@ func TestAnOutageInTheMiddleOfAWait(t *testing.T) {
 				assert.GreaterOrEqual(f, failed, 4)
 			}
 		}
-		forWaits := map[string]func(f *fixture, report webdelivery.WaitOption) error{
-			"Tasks.Wait": func(f *fixture, report webdelivery.WaitOption) error {
-				id := f.srv.AddTask(testserver.TaskSpec{Duration: time.Minute})
-				_, err := f.client.Tasks.Wait(f.Context(), id, report)
+		forWaits := map[string]func(f *fixture.Fixture, report webdelivery.WaitOption) error{
+			"Tasks.Wait": func(f *fixture.Fixture, report webdelivery.WaitOption) error {
+				id := f.Srv.AddTask(testserver.TaskSpec{Duration: time.Minute})
+				_, err := f.Client.Tasks.Wait(f.Context(), id, report)
 				return err
 			},
-			"Tasks.WaitAll": func(f *fixture, report webdelivery.WaitOption) error {
-				_, err := f.client.Tasks.WaitAll(f.Context(), f.addTasks(50), report)
+			"Tasks.WaitAll": func(f *fixture.Fixture, report webdelivery.WaitOption) error {
+				_, err := f.Client.Tasks.WaitAll(f.Context(), addTasks(f, 50), report)
 				return err
 			},
-			"Purge.SubmitAndWait": func(f *fixture, report webdelivery.WaitOption) error {
-				_, err := f.client.Purge.SubmitAndWait(f.Context(), purgeOf(anObject), report)
+			"Purge.SubmitAndWait": func(f *fixture.Fixture, report webdelivery.WaitOption) error {
+				_, err := f.Client.Purge.SubmitAndWait(f.Context(), fixture.PurgeOf(fixture.AnObject), report)
 				return err
 			},
 		}
 		for of, wait := range forWaits {
 			t.Run(name+"/"+of, func(t *testing.T) {
 				t.Parallel()
-				inFakeTime(t, setup{server: testserver.Config{PurgeDuration: time.Minute}}, func(f *fixture) {
+				fixture.InFakeTime(t, fixture.Setup{Server: testserver.Config{PurgeDuration: time.Minute}}, func(f *fixture.Fixture) {
 					report, check := during(f)
 					require.NoError(f, wait(f, report))
 					check()
@@ -445,15 +446,15 @@ func TestAnOutageInTheMiddleOfAWait(t *testing.T) {
 		}
 		t.Run(name+"/NetworkLists.Apply", func(t *testing.T) {
 			t.Parallel()
-			withList(t, setup{server: testserver.Config{DeployDuration: time.Minute}}, []string{"192.0.2.0/25"}, func(f *fixture) {
-				plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.0/24"}, anything)
+			fixture.WithList(t, fixture.Setup{Server: testserver.Config{DeployDuration: time.Minute}}, []string{"192.0.2.0/25"}, func(f *fixture.Fixture) {
+				plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, []string{"192.0.2.0/24"}, anything)
 				require.NoError(f, err)
 				began := time.Now()
 				_, _ = during(f)
-				_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true})
+				_, err = f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true})
 				require.NoError(f, err)
 				assert.GreaterOrEqual(f, time.Since(began), 9*time.Minute)
-				assert.Equal(f, []string{"192.0.2.0/24"}, f.srv.Entries(listID))
+				assert.Equal(f, []string{"192.0.2.0/24"}, f.Srv.Entries(fixture.ListID))
 			})
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 )
 
 // The matrix of faults for waits: which faults end a wait. It polls through all others.
@@ -28,10 +29,10 @@ var (
 const outage = 9 * time.Minute
 
 // disturbWait waits while a fault lasts: for one request, or for nine minutes.
-func (f *fixture) disturbWait(row faultRow, v variant, op operationOf, is promise, when moment) {
-	prepared := f.prepare(op)
-	before, began := f.srv.Count(op.Method, op.Pattern()), time.Now()
-	dials, remove := f.addFault(v, op, when)
+func disturbWait(f *fixture.Fixture, row faultRow, v variant, op operationOf, is promise, when moment) {
+	prepared := prepare(f, op)
+	before, began := f.Srv.Count(op.Method, op.Pattern()), time.Now()
+	dials, remove := addFault(f, v, op, when)
 	time.AfterFunc(outage, remove)
 	prepared.use.Poll = 20 * time.Second
 	var failed []webdelivery.Progress
@@ -43,8 +44,8 @@ func (f *fixture) disturbWait(row faultRow, v variant, op operationOf, is promis
 		}
 	}
 
-	_, err := prepared.call(f.Context(), f.client)
-	sent := f.srv.Count(op.Method, op.Pattern()) - before
+	_, err := prepared.call(f.Context(), f.Client)
+	sent := f.Srv.Count(op.Method, op.Pattern()) - before
 
 	ends := slices.Contains(endsWait, row.fault) || when.skip == 0 && slices.Contains(endsFirstPoll, row.fault)
 	if row.session { // a new login helps against a transient fault
