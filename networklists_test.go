@@ -1,7 +1,6 @@
 package webdelivery_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -149,117 +148,11 @@ func TestIdsOfListsAndEntries(t *testing.T) {
 	})
 }
 
-// AddEntries sends 12,000 entries in three calls, in order, and each duplicate once (sections 4.6 and 8, open point
-// 26).
-func TestAddEntriesInParts(t *testing.T) {
-	t.Parallel()
-	fixture.WithList(t, fixture.Setup{}, nil, func(f *fixture.Fixture) {
-		all := fixture.Addresses(12_000)
-		given := append([]string{}, all...)
-		given = append(given, all[7]+"/32", "::ffff:"+all[8]) // duplicates
-		result, err := f.Client.NetworkLists.AddEntries(f.Context(), fixture.ListID, given)
-		require.NoError(f, err)
-		assert.Equal(f, all, result.Added)
-		assert.Equal(f, all, f.Srv.Entries(fixture.ListID))
-		assert.Len(f, given, 12_002, "the caller's slice is unchanged")
-		var sizes []int
-		for _, r := range f.Srv.Requests() {
-			var items []map[string]string
-			require.NoError(f, json.Unmarshal(r.Body, &items))
-			sizes = append(sizes, len(items))
-			assert.Equal(f, "entry", onlyKey(items[0]))
-		}
-		assert.Equal(f, []int{5000, 5000, 2000}, sizes)
-		assert.Len(f, result.Tasks, 3)
-	})
-}
-
 func onlyKey(m map[string]string) string {
 	for key := range m {
 		return key
 	}
 	return ""
-}
-
-// AddEntries finds the task in whatever shape the service answers (open point 21).
-func TestRepliesToAddedEntries(t *testing.T) {
-	t.Parallel()
-	for shape, tasks := range map[string]int{"task": 1, "task_id": 1, "id": 1, "entries": 0, "empty": 0} {
-		t.Run(shape, func(t *testing.T) {
-			t.Parallel()
-			s := fixture.Setup{Server: testserver.Config{Dialect: testserver.Dialect{EntriesReply: shape}}}
-			fixture.WithList(t, s, nil, func(f *fixture.Fixture) {
-				result, err := f.Client.NetworkLists.AddEntries(f.Context(), fixture.ListID, []string{"192.0.2.1", "192.0.2.2"})
-				require.NoError(f, err)
-				assert.Len(f, result.Tasks, tasks)
-				assert.NotContains(f, result.Tasks, "")
-			})
-		})
-	}
-}
-
-// One error names each entry that is invalid, with its index and text, and of two kinds one entry each. Nothing is sent.
-func TestEntriesAreRefused(t *testing.T) {
-	t.Parallel()
-	fixture.WithList(t, fixture.Setup{}, nil, func(f *fixture.Fixture) {
-		entries := []string{"192.0.2.1", "198.51.100.0/33", "de", "", "2001:db8::/32", "XX", "fr"}
-		_, err := f.Client.NetworkLists.AddEntries(f.Context(), fixture.ListID, entries)
-		require.ErrorIs(f, err, webdelivery.ErrInvalid)
-		for _, says := range []string{`entries[1]: "198.51.100.0/33"`, `entries[2]: "192.0.2.1" belongs to a list of type IP, and "DE" to one of type GEO`, `entries[3]: ""`, `entries[5]: "XX"`} {
-			assert.ErrorContains(f, err, says)
-		}
-		assert.NotContains(f, err.Error(), "entries[0]")
-		assert.NotContains(f, err.Error(), "entries[4]")
-		assert.NotContains(f, err.Error(), "entries[6]")
-		assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
-
-		_, err = f.Client.NetworkLists.AddEntries(f.Context(), fixture.ListID, fixture.Addresses(50_001))
-		require.ErrorIs(f, err, webdelivery.ErrInvalid)
-		require.ErrorContains(f, err, "50001")
-		assert.Empty(f, f.Srv.Requests())
-		_, err = f.Client.NetworkLists.AddEntries(f.Context(), fixture.ListID, nil)
-		require.NoError(f, err)
-		assert.Empty(f, f.Srv.Requests())
-	})
-}
-
-// If a call fails, its error divides the entries into accepted, not accepted and unknown, by what the service can
-// have done.
-func TestPartialErrors(t *testing.T) {
-	t.Parallel()
-	all := fixture.Addresses(12_000)
-	tests := []struct {
-		name                   string
-		fault                  testserver.Fault
-		accepted, not, unknown int
-		outcome                webdelivery.Outcome
-	}{
-		{"the second call is rejected", testserver.Fault{Skip: 1, Status: 400}, 5000, 7000, 0, webdelivery.OutcomeUnknown},
-		{"the second call is cut", testserver.Fault{Skip: 1, Cut: testserver.CutAfterExecute}, 5000, 2000, 5000, webdelivery.OutcomeUnknown},
-		{"the third call fails", testserver.Fault{Skip: 2, Status: 500}, 10000, 0, 2000, webdelivery.OutcomeUnknown},
-		{"the first call is rejected", testserver.Fault{Status: 403}, 0, 12000, 0, webdelivery.OutcomeNotApplied},
-		{"the first call is cut", testserver.Fault{Cut: testserver.CutBeforeRead}, 0, 7000, 5000, webdelivery.OutcomeUnknown},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			fixture.WithList(t, fixture.Setup{}, nil, func(f *fixture.Fixture) {
-				tt.fault.Method = http.MethodPost
-				f.AddFault(tt.fault)
-				_, err := f.Client.NetworkLists.AddEntries(f.Context(), fixture.ListID, all)
-				var partial *webdelivery.PartialError
-				require.ErrorAs(f, err, &partial)
-				assert.Equal(f, all[:tt.accepted], partial.Accepted)
-				assert.Equal(f, all[tt.accepted:tt.accepted+tt.unknown], append([]string{}, partial.Unknown...))
-				assert.Equal(f, all[tt.accepted+tt.unknown:], partial.NotAccepted)
-				assert.Len(f, partial.NotAccepted, tt.not)
-				assert.Equal(f, tt.outcome, webdelivery.OutcomeOf(err))
-				var e *webdelivery.Error
-				require.ErrorAs(f, err, &e)
-				assert.NotContains(f, logged(err), "198.18")
-			})
-		})
-	}
 }
 
 // Deletions of one entry, of all entries, and of the list itself, each with a task or without (open points 22 to 24).
@@ -290,65 +183,6 @@ func TestDeletions(t *testing.T) {
 		assert.Equal(f, &webdelivery.Task{Complete: true}, task)
 		_, err = lists.Get(ctx, fixture.ListID)
 		require.ErrorIs(f, err, webdelivery.ErrNotFound)
-	})
-}
-
-// If a deletion is retried because its outcome is unknown, it succeeds when the entry is gone.
-func TestADeletionThatWorkedTheFirstTime(t *testing.T) {
-	t.Parallel()
-	fixture.WithList(t, fixture.Setup{}, []string{"192.0.2.1"}, func(f *fixture.Fixture) {
-		page, err := f.Client.NetworkLists.Entries(f.Context(), fixture.ListID, webdelivery.EntryOptions{})
-		require.NoError(f, err)
-		f.AddFault(testserver.Fault{Method: http.MethodDelete, Count: 1, Cut: testserver.CutAfterExecute})
-		task, err := f.Client.NetworkLists.DeleteEntry(f.Context(), fixture.ListID, page.Items[0].ID)
-		require.NoError(f, err)
-		assert.Equal(f, &webdelivery.Task{Complete: true}, task)
-	})
-}
-
-// RemoveEntries compares meanings, and says of each value what became of it. DeleteEntry hints at it.
-func TestRemoveEntries(t *testing.T) {
-	t.Parallel()
-	held := []string{"192.0.2.1", "2001:db8::1", "198.51.100.0/24", "192.0.2.3"}
-	fixture.WithList(t, fixture.Setup{}, held, func(f *fixture.Fixture) {
-		lists, ctx := f.Client.NetworkLists, f.Context()
-		values := []string{"192.0.2.1/32", "198.51.100.7", "2001:DB8:0::1", "::ffff:192.0.2.1", "XK"}
-		result, err := lists.RemoveEntries(ctx, fixture.ListID, values)
-		require.NoError(f, err)
-		assert.Equal(f, []string{"192.0.2.1/32", "2001:DB8:0::1"}, result.Removed)
-		assert.Equal(f, []string{"198.51.100.7", "XK"}, result.NotInList)
-		assert.Len(f, result.Tasks, 2)
-		assert.Equal(f, held[2:], f.Srv.Entries(fixture.ListID))
-
-		page, err := lists.Entries(ctx, fixture.ListID, webdelivery.EntryOptions{})
-		require.NoError(f, err)
-		f.AddFault(testserver.Fault{Method: http.MethodDelete, Path: "/config/networklists/*/" + page.Items[0].ID, Status: http.StatusForbidden})
-		result, err = lists.RemoveEntries(ctx, fixture.ListID, []string{"203.0.113.1", "198.51.100.0/24", "192.0.2.3"})
-		var partial *webdelivery.PartialError
-		require.ErrorAs(f, err, &partial)
-		require.ErrorIs(f, err, webdelivery.ErrForbidden)
-		assert.Equal(f, [][]string{{"192.0.2.3"}, {"198.51.100.0/24"}, nil}, [][]string{partial.Accepted, partial.NotAccepted, partial.Unknown})
-		assert.Equal(f, []string{"203.0.113.1"}, result.NotInList)
-		assert.Equal(f, held[2:3], f.Srv.Entries(fixture.ListID))
-
-		const countries = "5e1f0d2c-0000-4000-8000-000000000002"
-		f.Srv.AddNetworkList(testserver.NetworkListSpec{ID: countries, Type: "GEO", Entries: []string{"DE", "AQ"}})
-		_, err = lists.RemoveEntries(ctx, countries, []string{"de"})
-		require.NoError(f, err)
-		assert.Equal(f, []string{"AQ"}, f.Srv.Entries(countries))
-
-		requests := len(f.Srv.Requests())
-		_, err = lists.RemoveEntries(ctx, fixture.ListID, []string{"192.0.2.3", " 192.0.2.3", "bogus"})
-		require.ErrorIs(f, err, webdelivery.ErrInvalid)
-		require.ErrorContains(f, err, "values[2]")
-		_, err = lists.RemoveEntries(ctx, fixture.ListID, nil)
-		require.NoError(f, err)
-		for _, value := range []string{"192.0.2.1", "2001:db8::/32", "aq"} {
-			_, err = lists.DeleteEntry(ctx, fixture.ListID, value)
-			require.ErrorContains(f, err, "is the value of an entry, not its id; use RemoveEntries")
-			require.ErrorIs(f, err, webdelivery.ErrInvalid)
-		}
-		assert.Len(f, f.Srv.Requests(), requests)
 	})
 }
 
@@ -400,26 +234,6 @@ func TestFind(t *testing.T) {
 	})
 }
 
-// An address for the batch deletion that leads elsewhere is an unusable response. Nothing is sent to it (rule 2).
-func TestABatchDeletionAddressThatLeadsElsewhere(t *testing.T) {
-	t.Parallel()
-	const own = "/config/networklists/" + fixture.ListID
-	for _, address := range []string{
-		`"https://evil.example.com/x"`, `"//evil.example.com/x"`, `""`, `null`, `"deletions"`, `"%"`, `" "`, `"/"`, `5`, `{}`,
-		`"/config/networklists"`, `"` + own + `"`, `"` + own + `/"`, `"` + own + `/../x/entries/deletions"`, `"` + own + `1/entries/deletions"`,
-		`"/other/v1` + own + `/entries/deletions"`, `"http://evil.example.com` + own + `/entries/deletions"`, `"` + own + `/entries/deletions#x"`,
-	} {
-		fixture.WithList(t, fixture.Setup{}, []string{"192.0.2.1"}, func(f *fixture.Fixture) {
-			f.AddFault(testserver.Fault{Path: "/config/networklists/*", Status: 200, Body: fmt.Sprintf(`{"id":%q,"entries_batch_deletion_uri":%s}`, fixture.ListID, address)})
-			assertNotCleared(f, address)
-		})
-	}
-	fixture.WithList(t, fixture.Setup{}, []string{"192.0.2.1"}, func(f *fixture.Fixture) {
-		f.AddFault(testserver.Fault{Path: "/config/networklists/*", Status: 200, Body: fmt.Sprintf(`{"id":%q}`, fixture.ListID)})
-		assertNotCleared(f, "missing")
-	})
-}
-
 func assertNotCleared(f *fixture.Fixture, address string) {
 	f.Helper()
 	task, err := f.Client.NetworkLists.ClearEntries(f.Context(), fixture.ListID)
@@ -456,131 +270,6 @@ func (b *bounded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// If entries are left afterwards, the error contains their number, unless a task has yet to remove them.
-func TestClearEntriesTellsWhatIsLeft(t *testing.T) {
-	t.Parallel()
-	const (
-		empty    = `{"items":[],"total":0,"has_more":false,"page_count":0,"page_index":1,"prev_uri":null,"next_uri":null}`
-		some     = `{"items":[{"id":"e","entry":"192.0.2.1"}],"total":%d,"has_more":true,"page_count":%d,"page_index":1,"next_uri":"/x"}`
-		complete = `{"id":"t","complete":true}`
-		failed   = `{"id":"t","complete":false,"error_info":{"message":"too many"}}`
-	)
-	tests := []struct {
-		name     string
-		service  bounded
-		left     int64
-		task     bool
-		requests int
-	}{
-		{"without a task, all gone", bounded{50_000, 50_000, ``, empty}, 0, false, 3},
-		{"without a task, 45,000 left", bounded{50_000, 5_000, ``, some}, 45_000, false, 3},
-		{"a complete task, all gone", bounded{50_000, 50_000, complete, empty}, 0, true, 3},
-		{"a complete task, 45,000 left", bounded{50_000, 5_000, complete, some}, 45_000, true, 3},
-		{"a task that failed, all left", bounded{50_000, 0, failed, some}, 50_000, true, 3},
-		{"a task that is pending", bounded{50_000, 0, `{"id":"t","complete":false}`, some}, 0, true, 2},
-		{"the id of a task alone", bounded{50_000, 0, `{"task_id":"t"}`, some}, 0, true, 2},
-		{"no total", bounded{7, 5, ``, `{"items":[{"id":"e","entry":"192.0.2.1"}],"has_more":true,"next_uri":"/x"}`}, 1, false, 3},
-		{"an array", bounded{7, 5, ``, `[{"id":"e","entry":"192.0.2.1"}]`}, 1, false, 3},
-		{"an empty array", bounded{5, 5, ``, `[]`}, 0, false, 3},
-		{"no item, has_more", bounded{7, 5, ``, `{"items":[],"has_more":true}`}, 1, false, 3},
-		{"no item, next_uri", bounded{7, 5, ``, `{"items":[],"has_more":false,"next_uri":"/x"}`}, 1, false, 3},
-		{"no item, page_count 3", bounded{7, 5, ``, `{"items":[],"page_count":3}`}, 1, false, 3},
-		{"no item, page_count 3, has_more false", bounded{7, 5, ``, `{"items":[],"has_more":false,"page_count":3}`}, 1, false, 3},
-		{"no item, has_more, a total", bounded{7, 5, ``, `{"items":[],"has_more":true,"total":%d}`}, 2, false, 3},
-		{"no item, page_count 1", bounded{5, 5, ``, `{"items":[],"has_more":false,"page_count":1,"page_index":1}`}, 0, false, 3},
-		{"the list itself", bounded{7, 5, `{"id":"l","type":"IP","name":"n","entries_uri":"/x"}`, some}, 2, false, 3},
-		{"the number of deleted entries", bounded{7, 5, `{"deleted":5,"id":5}`, some}, 2, false, 3},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
-				f.AddFault(testserver.Fault{Handler: tt.service.ServeHTTP})
-				task, err := f.Client.NetworkLists.ClearEntries(f.Context(), fixture.ListID)
-				assert.Equal(f, tt.task, task.ID != "", "a task without an id is complete: %+v", task)
-				assert.Len(f, f.Srv.Requests(), tt.requests)
-				if tt.left == 0 {
-					require.NoError(f, err)
-					return
-				}
-				require.ErrorContains(f, err, fmt.Sprintf("network list %s still has %d entr", fixture.ListID, tt.left))
-				assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
-			})
-		})
-	}
-}
-
-// An entry that a service deletes at another path is not a wrong id: the error names the Dialect.
-func TestAWrongPathOfDeletions(t *testing.T) {
-	t.Parallel()
-	s := fixture.Setup{Server: testserver.Config{Dialect: testserver.Dialect{EntryDeletePath: "/config/networklists/{list}/entries/{entry}"}}}
-	fixture.WithList(t, s, []string{"192.0.2.1"}, func(f *fixture.Fixture) {
-		_, err := f.Client.NetworkLists.RemoveEntries(f.Context(), fixture.ListID, []string{"192.0.2.1"})
-		require.ErrorIs(f, err, webdelivery.ErrNotFound)
-		require.ErrorContains(f, err, "set Dialect.EntryDeletePath")
-		assert.NotContains(f, err.Error(), "check the id")
-		assert.Equal(f, []string{"192.0.2.1"}, f.Srv.Entries(fixture.ListID))
-	})
-}
-
-// The fake's dialects cover every response that the service document leaves open (open points 19, 22, 23, 24).
-func TestNetworkListDialects(t *testing.T) {
-	t.Parallel()
-	const deletePath = "/config/networklists/{list}/entries/{entry}"
-	s := fixture.Setup{
-		Server: testserver.Config{Dialect: testserver.Dialect{
-			EntryKey: "value", EntryDeletePath: deletePath, BatchDeletionMethod: http.MethodDelete, ListDeleteReply: "task",
-		}},
-		Options: []webdelivery.Option{webdelivery.WithDialect(webdelivery.Dialect{
-			EntryKey: "value", EntryDeletePath: deletePath, BatchDeletionMethod: http.MethodDelete,
-		})},
-	}
-	fixture.WithList(t, s, []string{"192.0.2.1"}, func(f *fixture.Fixture) {
-		lists, ctx := f.Client.NetworkLists, f.Context()
-		_, err := lists.AddEntries(ctx, fixture.ListID, []string{"192.0.2.2", "192.0.2.3"})
-		require.NoError(f, err)
-		page, err := lists.Entries(ctx, fixture.ListID, webdelivery.EntryOptions{})
-		require.NoError(f, err)
-		require.Len(f, page.Items, 3)
-		_, err = lists.DeleteEntry(ctx, fixture.ListID, page.Items[0].ID)
-		require.NoError(f, err)
-		assert.Equal(f, []string{"192.0.2.2", "192.0.2.3"}, f.Srv.Entries(fixture.ListID))
-		_, err = lists.ClearEntries(ctx, fixture.ListID)
-		require.NoError(f, err)
-		assert.Empty(f, f.Srv.Entries(fixture.ListID))
-		task, err := lists.Delete(ctx, fixture.ListID)
-		require.NoError(f, err)
-		require.NotNil(f, task)
-	})
-}
-
-// A response with another list than the requested one clears nothing. The letter case of a UUID does not count.
-func TestABatchDeletionOfAnotherList(t *testing.T) {
-	t.Parallel()
-	upper := strings.ToUpper(fixture.ListID)
-	for _, tt := range []struct {
-		id, address string
-		cleared     bool
-	}{{"other", fixture.ListID, false}, {fixture.ListID, "other", false}, {upper, fixture.ListID, true}, {fixture.ListID, upper, true}, {upper, upper, true}} {
-		fixture.WithList(t, fixture.Setup{}, []string{"192.0.2.1"}, func(f *fixture.Fixture) {
-			f.AddFault(testserver.Fault{Path: oneList, Status: 200, Body: fmt.Sprintf(
-				`{"id":%q,"entries_batch_deletion_uri":"/config/networklists/%s/entries/deletions"}`, tt.id, tt.address)})
-			if tt.address == upper {
-				f.AddFault(testserver.Fault{Path: "/config/networklists/" + upper + "/entries/deletions", Status: 204})
-				f.AddFault(testserver.Fault{Path: oneList + "/entries", Status: 200, Body: `{"items":[],"total":0}`})
-			}
-			_, err := f.Client.NetworkLists.ClearEntries(f.Context(), fixture.ListID)
-			if tt.cleared {
-				require.NoError(f, err)
-				return
-			}
-			require.ErrorIs(f, err, webdelivery.ErrBadResponse)
-			assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
-			assert.Zero(f, f.Srv.Count(http.MethodPost, ""))
-		})
-	}
-}
-
 // A name in place of an id is answered with the method that takes one.
 func TestGetOfAName(t *testing.T) {
 	t.Parallel()
@@ -591,5 +280,49 @@ func TestGetOfAName(t *testing.T) {
 		_, err = f.Client.NetworkLists.Get(f.Context(), "5e1f0d2c-0000-4000-8000-00000000ffff")
 		require.ErrorIs(f, err, webdelivery.ErrNotFound)
 		assert.NotContains(f, err.Error(), "GetByName")
+	})
+}
+
+func listNumber(n int) string { return fmt.Sprintf("%08d-1111-4111-8111-111111111111", n) }
+
+// GetByName compares names byte for byte, whatever the type of the list. It ignores deprecated lists.
+func TestGetByName(t *testing.T) {
+	t.Parallel()
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		for n := range 1100 { // more than a page
+			f.Srv.AddNetworkList(testserver.NetworkListSpec{ID: listNumber(n), Name: fmt.Sprint("list ", n)})
+		}
+		f.Srv.AddNetworkList(testserver.NetworkListSpec{ID: listNumber(2001), Name: "office", Entries: []string{"192.0.2.1"}})
+		f.Srv.AddNetworkList(testserver.NetworkListSpec{ID: listNumber(2002), Name: "office", Deprecated: true})
+		f.Srv.AddNetworkList(testserver.NetworkListSpec{ID: listNumber(2003), Name: "Büro", Type: "GEO", Entries: []string{"DE"}})
+		f.Srv.AddNetworkList(testserver.NetworkListSpec{ID: listNumber(2004), Name: "old", Deprecated: true})
+		f.Srv.AddNetworkList(testserver.NetworkListSpec{ID: listNumber(2005), Name: "twin"})
+		f.Srv.AddNetworkList(testserver.NetworkListSpec{ID: listNumber(2006), Name: "twin", Type: "GEO"})
+		for name, want := range map[string]*webdelivery.NetworkList{
+			"office": {ID: listNumber(2001), List: []string{"192.0.2.1"}}, "Büro": {ID: listNumber(2003), List: []string{"DE"}},
+			"Office": nil, "office ": nil, "offic": nil, "Bu\u0308ro": nil, "old": nil, "list 1100": nil,
+		} {
+			list, err := f.Client.NetworkLists.GetByName(f.Context(), name)
+			if want == nil {
+				require.ErrorIs(f, err, webdelivery.ErrNotFound, name)
+				assert.ErrorContains(f, err, name)
+				assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
+				assert.Nil(f, list)
+				continue
+			}
+			require.NoError(f, err)
+			assert.Equal(f, want.ID, list.ID)
+			assert.Equal(f, want.List, list.List)
+			assert.Equal(f, name, list.Name)
+		}
+		_, err := f.Client.NetworkLists.GetByName(f.Context(), "twin")
+		assert.EqualError(f, err, `webdelivery: 2 network lists have the name "twin": `+listNumber(2005)+", "+listNumber(2006))
+		assert.NotErrorIs(f, err, webdelivery.ErrNotFound)
+		assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
+
+		sent := len(f.Srv.Requests())
+		_, err = f.Client.NetworkLists.GetByName(f.Context(), "")
+		require.ErrorIs(f, err, webdelivery.ErrInvalid)
+		assert.Len(f, f.Srv.Requests(), sent)
 	})
 }

@@ -1,10 +1,16 @@
 package webdelivery_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"net/http"
+	"net/netip"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -448,4 +454,432 @@ func TestThePlanAsText(t *testing.T) {
 		_, after, _ := strings.Cut(plan.String(), "+ 198.18.0."+fmt.Sprint(min(n, 20)-1)+"\n")
 		assert.Equal(t, more, after)
 	}
+}
+
+// The guards of additions: an addition may be wider than allowed, or there may be too many. Then Plan returns an
+// error that names the entry, the guard and the option to change. An entry that the list already holds is no
+// addition.
+func TestGuardsOfAdditions(t *testing.T) {
+	t.Parallel()
+	held := []string{"192.0.2.1", "96.0.0.0/4"}
+	type options = webdelivery.PlanOptions
+	office := []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}
+	tests := []struct {
+		name    string
+		add     []string
+		options options
+		field   string   // "": allowed
+		texts   []string // of the error
+	}{
+		{"/8", []string{"11.0.0.0/8"}, options{}, "", nil},
+		{
+			"/7",
+			[]string{"11.0.0.0/8", "10.0.0.0/7"},
+			options{},
+			"WidestIPv4",
+			[]string{"10.0.0.0/7 (desired[3])", "widest allowed IPv4 range is /8;", "set WidestIPv4 to 7"},
+		},
+		{"/7 allowed", []string{"10.0.0.0/7"}, options{WidestIPv4: 7}, "", nil},
+		{"a range cut in its last line", []string{"198.51.100.0/2"}, options{}, "WidestIPv4", []string{"198.51.100.0/2 (desired[2])"}},
+		{"all of IPv4", []string{"0.0.0.0/0"}, options{WidestIPv4: 1}, "WidestIPv4", []string{"set WidestIPv4 to -1"}},
+		{"all of IPv4 allowed", []string{"0.0.0.0/0"}, options{WidestIPv4: -1}, "", nil},
+		{
+			"narrower than the default",
+			[]string{"203.0.113.0/24", "198.51.100.0/23"},
+			options{WidestIPv4: 24},
+			"WidestIPv4",
+			[]string{"198.51.100.0/23 (desired[3])", "widest allowed IPv4 range is /24;"},
+		},
+		{"IPv4 in IPv6", []string{"::ffff:0.0.0.0/96"}, options{}, "WidestIPv4", []string{"::ffff:0.0.0.0/96 (desired[2])"}},
+		{"/7 of IPv4 in IPv6", []string{"::ffff:10.0.0.0/103"}, options{}, "WidestIPv4", []string{"set WidestIPv4 to 7"}},
+		{"/8 of IPv4 in IPv6", []string{"::ffff:10.0.0.0/104"}, options{}, "", nil},
+		{
+			"around IPv4 in IPv6",
+			[]string{"::fffe:0:0/95"},
+			options{},
+			"WidestIPv4",
+			[]string{"::fffe:0:0/95 (desired[2])", "all IPv4 addresses in their IPv6 form", "set WidestIPv4 to -1"},
+		},
+		{"around IPv4 in IPv6, by host bits", []string{"::1/32"}, options{}, "WidestIPv4", []string{"::1/32 (desired[2])"}},
+		{"around IPv4 in IPv6 allowed", []string{"::/64"}, options{WidestIPv4: -1}, "", nil},
+		{"beside IPv4 in IPv6", []string{"::/96"}, options{}, "", nil},
+		{"/19 of IPv6", []string{"2001:c000::/19"}, options{}, "", nil},
+		{
+			"/18 of IPv6",
+			[]string{"2001:c000::/18"},
+			options{},
+			"WidestIPv6",
+			[]string{"2001:c000::/18 (desired[2])", "widest allowed IPv6 range is /19;", "set WidestIPv6 to 18"},
+		},
+		{"/18 of IPv6 allowed", []string{"2001:c000::/18"}, options{WidestIPv6: 18}, "", nil},
+		{"all of IPv6", []string{"::/0"}, options{}, "WidestIPv6", []string{"set WidestIPv6 to -1", "set WidestIPv4 to -1"}},
+		{"all of IPv6 allowed, not all of IPv4", []string{"::/0"}, options{WidestIPv6: -1}, "WidestIPv4", []string{"::/0 (desired[2])"}},
+		{"all of both allowed", []string{"::/0", "0.0.0.0/0"}, options{WidestIPv4: -1, WidestIPv6: -1}, "", nil},
+		{
+			"merged to a /7",
+			[]string{"10.0.0.0/8", "11.0.0.0/8"},
+			options{Aggregate: true},
+			"WidestIPv4",
+			[]string{"10.0.0.0/7 (merged by Aggregate)"},
+		},
+		{"merged to a /8", []string{"10.0.0.0/9", "10.128.0.0/9"}, options{Aggregate: true}, "", nil},
+		{
+			"merged to all of IPv6",
+			[]string{"::/1", "8000::/1"},
+			options{Aggregate: true, WidestIPv4: -1},
+			"WidestIPv6",
+			[]string{"::/0 (merged by Aggregate)"},
+		},
+		{
+			"three, and two may be", fixture.Addresses(3),
+			options{MaxAdd: 2},
+			"MaxAdd",
+			[]string{"3 entries would be added, for example 198.18.0.0 (desired[2]), but at most 2 are allowed", "set MaxAdd to 3"},
+		},
+		{"two, and two may be", fixture.Addresses(2), options{MaxAdd: 2}, "", nil},
+		{"two of four, merged to one", []string{"198.51.100.0/25", "198.51.100.128/25"}, options{MaxAdd: 1, Aggregate: true}, "", nil},
+		{
+			"in a range that is never blocked",
+			[]string{"203.0.113.7"},
+			options{Never: office},
+			"Never",
+			[]string{"203.0.113.7 (desired[2]) would be added, but it overlaps 203.0.113.0/24; remove that from Never"},
+		},
+		{"around one", []string{"203.0.112.0/22"}, options{Never: office}, "Never", []string{"203.0.112.0/22 (desired[2])"}},
+		{"around one in IPv6 form", []string{"::/0"}, options{Never: office, WidestIPv4: -1, WidestIPv6: -1}, "Never", nil},
+		{"beside it", []string{"203.0.112.0/24"}, options{Never: office}, "", nil},
+		{"held within it", nil, options{Never: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}, "", nil},
+		{
+			"too many and too wide",
+			[]string{"0.0.0.0/1", "203.0.113.1"},
+			options{MaxAdd: 1},
+			"MaxAdd",
+			[]string{"2 entries would be added, for example ", "; plan refused: WidestIPv4: 0.0.0.0/1 (desired[2])"},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			fixture.WithList(t, fixture.Setup{}, held, func(f *fixture.Fixture) {
+				tt.options.MaxRemove = webdelivery.RemoveAll
+				plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, slices.Concat(held, tt.add), tt.options)
+				if tt.field == "" {
+					require.NoError(f, err)
+					_, err = f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+					require.NoError(f, err)
+					return
+				}
+				refused, ok := errors.AsType[*webdelivery.PlanError](err)
+				require.True(f, ok, "%v", err)
+				assert.Equal(f, tt.field, refused.Field)
+				require.NotErrorIs(f, err, webdelivery.ErrInvalid)
+				for _, text := range tt.texts {
+					require.ErrorContains(f, err, text)
+				}
+				assert.Nil(f, plan)
+			})
+		})
+	}
+}
+
+// A plan keeps the entries that Protect keeps, also when it was stored. They do not count for MaxRemove.
+func TestProtectedEntriesStay(t *testing.T) {
+	t.Parallel()
+	fixture.WithList(t, fixture.Setup{}, []string{"192.0.2.1", "192.0.2.2", "192.0.2.3"}, func(f *fixture.Fixture) {
+		_, err := f.Client.NetworkLists.AddEntries(f.Context(), fixture.ListID, []string{"198.51.100.0/25"})
+		require.NoError(f, err)
+		var asked []string
+		options := webdelivery.PlanOptions{MaxRemove: "1", Aggregate: true, Protect: func(e webdelivery.NetworkListEntry) bool {
+			asked = append(asked, e.Entry)
+			return e.AddedBy != "operator" || e.Entry == "192.0.2.3"
+		}}
+		plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, []string{"192.0.2.2", "198.51.100.0/24"}, options)
+		require.NoError(f, err)
+		assert.Equal(f, []string{"192.0.2.1", "192.0.2.3", "198.51.100.0/25"}, asked, "only what the plan would remove")
+		assert.Equal(f, 3, plan.Keep)
+		stored, err := json.Marshal(plan)
+		require.NoError(f, err)
+		var read webdelivery.Plan
+		require.NoError(f, json.Unmarshal(stored, &read))
+		_, err = f.Client.NetworkLists.Apply(f.Context(), &read, webdelivery.ApplyOptions{})
+		require.NoError(f, err)
+		assert.Equal(f, []string{"192.0.2.2", "192.0.2.3", "198.51.100.0/25", "198.51.100.0/24"}, f.Srv.Entries(fixture.ListID))
+	})
+}
+
+// Of many entries that a guard refuses, the error names the first 100, and says how many it did not check.
+func TestManyEntriesThatAGuardRefuses(t *testing.T) {
+	t.Parallel()
+	fixture.WithList(t, fixture.Setup{}, nil, func(f *fixture.Fixture) {
+		options := webdelivery.PlanOptions{Never: []netip.Prefix{netip.MustParsePrefix("198.18.0.0/15")}}
+		_, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, fixture.Addresses(150), options)
+		require.ErrorContains(f, err, "198.18.0.99 (desired[99])")
+		require.NotContains(f, err.Error(), "desired[100]")
+		require.ErrorContains(f, err, "the 50 values after these were not checked")
+	})
+}
+
+// If the context ends while Plan compares, Plan returns its error.
+func TestPlanEndsWithTheContext(t *testing.T) {
+	t.Parallel()
+	fixture.WithList(t, fixture.Setup{}, fixture.Addresses(2), func(f *fixture.Fixture) {
+		ctx, cancel := context.WithCancel(f.Context())
+		defer cancel()
+		plan, err := f.Client.NetworkLists.Plan(ctx, fixture.ListID, fixture.Addresses(1), webdelivery.PlanOptions{
+			MaxRemove: webdelivery.RemoveAll,
+			Protect: func(webdelivery.NetworkListEntry) bool {
+				cancel()
+				return false
+			},
+		})
+		require.ErrorIs(f, err, context.Canceled)
+		assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
+		assert.Nil(f, plan)
+	})
+}
+
+// Plan refuses invalid guards before it sends anything.
+func TestGuardsThatMakeNoSense(t *testing.T) {
+	t.Parallel()
+	fixture.WithList(t, fixture.Setup{}, nil, func(f *fixture.Fixture) {
+		for field, options := range map[string]webdelivery.PlanOptions{
+			"MaxRemove":  {MaxRemove: "150%"},
+			"MaxAdd":     {MaxAdd: -1},
+			"Never[1]":   {Never: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), {}}},
+			"WidestIPv4": {WidestIPv4: 33},
+			"WidestIPv6": {WidestIPv6: 129},
+		} {
+			_, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, nil, options)
+			require.ErrorContains(f, err, "invalid "+field)
+		}
+		for _, options := range []webdelivery.PlanOptions{{WidestIPv4: -2}, {WidestIPv6: -2}} {
+			_, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, nil, options)
+			require.ErrorIs(f, err, webdelivery.ErrInvalid)
+		}
+		assert.Empty(f, f.Srv.Requests())
+	})
+}
+
+// Apply checks the guards of the plan, also if the plan was stored without them or was edited.
+func TestApplyKeepsToTheGuardsOfAdditions(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*webdelivery.Plan){
+		"wider than allowed": func(p *webdelivery.Plan) { p.Add[0] = "0.0.0.0/0" },
+		"more than allowed":  func(p *webdelivery.Plan) { p.Add = append(p.Add, "203.0.113.1", "203.0.113.2") },
+		"never to be added":  func(p *webdelivery.Plan) { p.Never = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")} },
+		"an earlier plan":    func(p *webdelivery.Plan) { p.WidestIPv4, p.Add[0] = 0, "10.0.0.0/7" },
+		"no sense":           func(p *webdelivery.Plan) { p.WidestIPv6 = 1000 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			fixture.WithList(t, fixture.Setup{}, []string{"192.0.2.1"}, func(f *fixture.Fixture) {
+				desired := []string{"192.0.2.1", "203.0.113.0/24"}
+				plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, desired, webdelivery.PlanOptions{MaxAdd: 2})
+				require.NoError(f, err)
+				stored, err := json.Marshal(plan)
+				require.NoError(f, err)
+				var read webdelivery.Plan
+				require.NoError(f, json.Unmarshal(stored, &read))
+				change(&read)
+				_, err = f.Client.NetworkLists.Apply(f.Context(), &read, webdelivery.ApplyOptions{})
+				fieldOf(f, err, name == "no sense")
+				assert.Zero(f, f.Srv.Count(http.MethodPost, ""))
+			})
+		})
+	}
+}
+
+// addressBits is a range of the 64 addresses of 198.51.100.0/26, as the oracle of plans knows it: a set of addresses.
+type addressBits uint64
+
+// someRangeOf returns a random range, of 1 to 16 addresses, with one of its spellings.
+func someRangeOf(r *rand.Rand) (b addressBits, text string) {
+	narrow := r.IntN(5) // a range of 2^narrow addresses
+	at := r.IntN(64)
+	first := at >> narrow << narrow
+	b = (1<<(1<<narrow) - 1) << first
+	switch form := r.IntN(4); {
+	case form == 0 && narrow == 0:
+		return b, fmt.Sprintf("198.51.100.%d", at)
+	case form == 1:
+		return b, fmt.Sprintf("::ffff:198.51.100.%d/%d", at, 128-narrow)
+	default:
+		return b, fmt.Sprintf("198.51.100.%d/%d", at, 32-narrow)
+	}
+}
+
+// someRanges returns up to n different ranges with their spellings.
+func someRanges(r *rand.Rand, n int) map[addressBits]string {
+	all := map[addressBits]string{}
+	for range r.IntN(n + 1) {
+		b, text := someRangeOf(r)
+		if all[b] == "" {
+			all[b] = text
+		}
+	}
+	return all
+}
+
+func union(all map[addressBits]string) (set addressBits) {
+	for b := range all {
+		set |= b
+	}
+	return set
+}
+
+// Random plans are those of an oracle, which knows entries as sets of addresses, and so are their refusals. An Apply
+// makes the list as planned and never fuller than allowed, and uncovers nothing that the plan does not announce. The
+// plan can be applied again.
+func TestRandomPlans(t *testing.T) {
+	t.Parallel()
+	const plans = 300
+	applied, refused, full := 0, 0, 0
+	for seed := range uint64(plans) {
+		r := rand.New(rand.NewPCG(seed, 47))
+		most := 8 + r.IntN(12)
+		held, desired := someRanges(r, most), someRanges(r, most)
+		for _, b := range slices.Sorted(maps.Keys(held)) {
+			if r.IntN(2) == 0 && len(desired) < most { // half of the list stays
+				desired[b] = held[b]
+			}
+		}
+		texts := slices.Sorted(maps.Values(desired))
+		never, neverText := someRangeOf(r)
+		mostRemovals := r.IntN(15)
+		options := webdelivery.PlanOptions{MaxAdd: 1 + r.IntN(15), MaxRemove: webdelivery.RemovalLimit(strconv.Itoa(mostRemovals))}
+		if r.IntN(3) == 0 {
+			if !strings.Contains(neverText, "/") {
+				neverText += "/32"
+			}
+			options.Never = append(options.Never, netip.MustParsePrefix(neverText))
+		} else {
+			never = 0
+		}
+
+		// The oracle.
+		var add, remove []addressBits
+		wrong := map[string]bool{}
+		for b := range desired {
+			if held[b] == "" {
+				add = append(add, b)
+				wrong["Never"] = wrong["Never"] || b&never != 0
+			}
+		}
+		for b := range held {
+			if desired[b] == "" {
+				remove = append(remove, b)
+			}
+		}
+		wrong["MaxAdd"] = len(add) > options.MaxAdd
+		wrong["MaxRemove"] = len(remove) > mostRemovals
+		mayNotOpen := union(held) & union(desired)
+
+		fixture.WithList(t, fixture.Setup{}, slices.Sorted(maps.Values(held)), func(f *fixture.Fixture) {
+			announced := false
+			client := f.NewClient(f.Srv.URL(), fixture.Setup{Options: []webdelivery.Option{webdelivery.WithHTTPClient(&http.Client{
+				Transport: fixture.RoundTripper(func(r *http.Request) (*http.Response, error) {
+					resp, err := f.HTTP.Transport.RoundTrip(r)
+					now := f.Srv.Entries(fixture.ListID)
+					assert.LessOrEqual(f, len(now), max(most, len(held)), seed)
+					if !announced {
+						assert.Zero(f, mayNotOpen&^coveredBy(now), "seed %d", seed)
+					}
+					return resp, err
+				}),
+			})}}).Limited(most, 4)
+			plan, err := client.NetworkLists.Plan(f.Context(), fixture.ListID, texts, options)
+			for option, is := range wrong {
+				if is {
+					require.ErrorContains(f, err, "plan refused: "+option, "seed %d", seed)
+				} else if err != nil {
+					require.NotContains(f, err.Error(), option+":", "seed %d", seed)
+				}
+			}
+			if refusal, ok := errors.AsType[*webdelivery.PlanError](err); ok {
+				refused++
+				require.True(f, wrong[refusal.Field], "seed %d: %v", seed, err)
+				return
+			}
+			require.NoError(f, err, "seed %d", seed)
+			var wantAdd, wantRemove, gone []string
+			for _, b := range add {
+				wantAdd = append(wantAdd, desired[b])
+			}
+			for _, b := range remove {
+				wantRemove = append(wantRemove, held[b])
+			}
+			for _, e := range plan.Remove {
+				gone = append(gone, e.Entry)
+			}
+			require.ElementsMatch(f, wantAdd, plan.Add, "seed %d", seed)
+			require.ElementsMatch(f, wantRemove, gone, "seed %d", seed)
+			require.Equal(f, len(held)-len(remove), plan.Keep)
+			require.Equal(f, len(desired), plan.Size())
+			if len(held)+len(add) <= most {
+				require.Zero(f, plan.UncoveredDuringApply, "seed %d: there is room", seed)
+			} else {
+				full++
+			}
+			announced = plan.UncoveredDuringApply > 0
+			for round := range 2 {
+				result, err := client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+				require.NoError(f, err, "seed %d", seed)
+				require.Equal(f, len(desired), result.Size)
+				require.Equal(f, [2]int{(1 - round) * len(add), (1 - round) * len(remove)}, [2]int{result.Added, result.Removed}, "seed %d", seed)
+				require.Len(f, f.Srv.Entries(fixture.ListID), len(desired))
+				require.Equal(f, union(desired), coveredBy(f.Srv.Entries(fixture.ListID)))
+			}
+			applied++
+		})
+	}
+	t.Logf("%d applied, %d of them in a full list; %d refused", applied, full, refused)
+	assert.Greater(t, applied, plans/4)
+	assert.Greater(t, refused, plans/4)
+	assert.Greater(t, full, plans/20)
+}
+
+// coveredBy returns the addresses that a list covers, by reading each text's last number and length.
+func coveredBy(texts []string) (set addressBits) {
+	for _, text := range texts {
+		p, err := netip.ParsePrefix(text)
+		if err != nil {
+			addr := netip.MustParseAddr(text)
+			p = netip.PrefixFrom(addr, addr.BitLen())
+		}
+		narrow := p.Addr().BitLen() - p.Bits()
+		bytes := p.Addr().AsSlice()
+		first := int(bytes[len(bytes)-1]) >> narrow << narrow
+		set |= (1<<(1<<narrow) - 1) << first
+	}
+	return set
+}
+
+// A plan with too many removals returns an error with their number and with the plan. The plan can be shown, and
+// Apply refuses it with the same error, also after it was stored. Apply accepts the plan when its limit is changed.
+func TestARefusedRemovalHasItsPlan(t *testing.T) {
+	t.Parallel()
+	held := fixture.Addresses(10)
+	fixture.WithList(t, fixture.Setup{}, held, func(f *fixture.Fixture) {
+		plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, held[4:], webdelivery.PlanOptions{MaxRemove: "25%"})
+		assert.Nil(f, plan)
+		var refused *webdelivery.PlanError
+		for range 2 {
+			require.ErrorAs(f, err, &refused)
+			assert.Equal(f, webdelivery.RemovalLimit("25%"), refused.Plan.MaxRemove)
+			assert.Equal(f, "MaxRemove", refused.Field)
+			assert.Contains(f, refused.Plan.String(), "add 0, remove 4, keep 6; 10 entries become 6")
+			require.EqualError(f, err, `webdelivery: plan refused: MaxRemove: 4 of 10 entries would be removed, for example 198.18.0.0, `+
+				`but at most 2 are allowed (25%); set MaxRemove to "4" or "40%" to allow it`)
+
+			stored, jsonErr := json.Marshal(refused.Plan)
+			require.NoError(f, jsonErr)
+			plan = &webdelivery.Plan{}
+			require.NoError(f, json.Unmarshal(stored, plan))
+			_, err = f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+		}
+		plan.MaxRemove = "4"
+		_, err = f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+		require.NoError(f, err)
+		assert.Equal(f, held[4:], f.Srv.Entries(fixture.ListID))
+	})
 }

@@ -1,11 +1,15 @@
 package webdelivery_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"math"
+	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +21,7 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/filters"
 	"github.com/webdelivery/webdelivery-go/internal/fixture"
+	"github.com/webdelivery/webdelivery-go/internal/suite/operations"
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
@@ -32,91 +37,6 @@ func trends() webdelivery.TrendsQuery {
 	return webdelivery.TrendsQuery{
 		Dimensions: []string{webdelivery.DimClientCountryCode}, Metrics: []string{webdelivery.MetricHits},
 		Start: spanStart, End: spanEnd, Granularity: webdelivery.GranularityHour,
-	}
-}
-
-// Each family has its path and sends only the parameters that it supports (section 4.3), with times in UTC without a
-// designator (section 4.2).
-func TestWhatAQuerySends(t *testing.T) {
-	t.Parallel()
-	and := filters.And(filters.Eq("client_country_code", "CN"), filters.Ne("client_browser", "a,b"))
-	full := trends()
-	full.Filter, full.Limit = and, 500
-	full.SortBy = []webdelivery.Sort{webdelivery.Desc("hits"), webdelivery.Asc("client_country_code")}
-	open := trends()
-	open.Granularity = ""
-	base := url.Values{
-		"dimensions": {"client_country_code"}, "metrics": {"hits"},
-		"starttime": {"2026-11-20T08:30:00"}, "endtime": {"2026-11-21T00:00:00"},
-	}
-	with := func(pairs ...string) url.Values {
-		v := url.Values{}
-		for name, values := range base {
-			v[name] = values
-		}
-		for i := 0; i < len(pairs); i += 2 {
-			v.Set(pairs[i], pairs[i+1])
-		}
-		return v
-	}
-	tests := []struct {
-		name string
-		call func(context.Context, *webdelivery.StatsService) error
-		path string
-		want url.Values
-	}{
-		{"events", func(ctx context.Context, s *webdelivery.StatsService) error {
-			_, err := s.Events.Query(ctx, webdelivery.EventsQuery{
-				Dimensions: []string{"client_ip", "rule_id"}, Start: spanStart, End: spanEnd, Filter: filters.Or(filters.Eq("a", "1"), filters.Eq("b", "")),
-				SortBy: []webdelivery.Sort{webdelivery.Desc("event_timestamp_ms")}, Limit: 1,
-			})
-			return err
-		}, "/stats/security/events/data", url.Values{
-			"dimensions": {"client_ip,rule_id"}, "starttime": {"2026-11-20T08:30:00"}, "endtime": {"2026-11-21T00:00:00"},
-			"filters": {"a==1,b=="}, "sortby": {"-event_timestamp_ms"}, "limit": {"1"},
-		}},
-		{"WAF trends", func(ctx context.Context, s *webdelivery.StatsService) error {
-			_, err := s.WAFTrends.Query(ctx, full)
-			return err
-		}, "/stats/security/waf/trends/data", with("granularity", "hour", "limit", "500", "sortby", "-hits,client_country_code",
-			"filters", `client_country_code==CN;client_browser!=a\,b`)},
-		{"request trends without granularity", func(ctx context.Context, s *webdelivery.StatsService) error {
-			_, err := s.RequestTrends.Query(ctx, open)
-			return err
-		}, "/stats/security/request/trends/data", base},
-		{"traffic shaping trends", func(ctx context.Context, s *webdelivery.StatsService) error {
-			_, err := s.TrafficShapingTrends.Query(ctx, trends())
-			return err
-		}, "/stats/security/trafficshaping/trends/data", with("granularity", "hour")},
-		{"WAF top-K", func(ctx context.Context, s *webdelivery.StatsService) error {
-			_, err := s.WAFTopK(webdelivery.WAFByClientIP).Query(ctx, webdelivery.WAFTopKQuery{
-				Dimensions: full.Dimensions, Metrics: full.Metrics, Start: spanStart, End: spanEnd, Filter: filters.Eq("a", "1"),
-			})
-			return err
-		}, "/stats/security/waf/topk/clientip/data", with("filters", "a==1")},
-		{"traffic shaping top-K", func(ctx context.Context, s *webdelivery.StatsService) error {
-			_, err := s.TrafficShapingTopK(webdelivery.TrafficShapingByRateLimitCountry).Query(ctx, webdelivery.TrafficShapingTopKQuery{
-				Dimensions: full.Dimensions, Metrics: full.Metrics, Start: spanStart, End: spanEnd,
-				SortBy: []webdelivery.Sort{webdelivery.Asc("hits")}, Limit: 7,
-			})
-			return err
-		}, "/stats/security/trafficshaping/topk/ratelimitcountry/data", with("sortby", "hits", "limit", "7")},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
-				f.Srv.Fail(faultFor("", resultOf([]string{"a"})))
-				require.NoError(f, tt.call(f.Context(), f.Client.Stats))
-				seen := f.Srv.Requests()
-				require.Len(f, seen, 1)
-				assert.Equal(f, http.MethodGet, seen[0].Method)
-				assert.Equal(f, "/acme/v1"+tt.path, seen[0].Path)
-				got, err := url.ParseQuery(seen[0].RawQuery)
-				require.NoError(f, err)
-				assert.Equal(f, tt.want, got)
-			})
-		})
 	}
 }
 
@@ -166,69 +86,6 @@ func TestCategories(t *testing.T) {
 		}
 		assert.Len(f, f.Srv.Requests(), len(want))
 	})
-}
-
-// Sections 4.2 and 7: the client refuses what the service would reject. The error names the parameter, and nothing is
-// sent.
-func TestQueriesThatAreRefused(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		name   string
-		change func(*webdelivery.TrendsQuery)
-		field  string
-	}{
-		{"no dimensions", func(q *webdelivery.TrendsQuery) { q.Dimensions = nil }, "dimensions"},
-		{"an empty dimension", func(q *webdelivery.TrendsQuery) { q.Dimensions = []string{"client_ip", ""} }, "dimensions[1]"},
-		{"two dimensions in one", func(q *webdelivery.TrendsQuery) { q.Dimensions = []string{"a,b"} }, "dimensions[0]"},
-		{"a dimension twice", func(q *webdelivery.TrendsQuery) { q.Dimensions = []string{"a", "b", "a"} }, "dimensions[2]"},
-		{"another metric", func(q *webdelivery.TrendsQuery) { q.Metrics = []string{"bytes"} }, "metrics[0]"},
-		{"no start", func(q *webdelivery.TrendsQuery) { q.Start = time.Time{} }, "starttime"},
-		{"no end", func(q *webdelivery.TrendsQuery) { q.End = time.Time{} }, "endtime"},
-		{"end before start", func(q *webdelivery.TrendsQuery) { q.End = q.Start.Add(-time.Second) }, "endtime"},
-		{"end is start", func(q *webdelivery.TrendsQuery) { q.End = q.Start.In(time.UTC) }, "endtime"},
-		{"end in the same second", func(q *webdelivery.TrendsQuery) { q.End = q.Start.Truncate(time.Second).Add(999 * time.Millisecond) }, "endtime"},
-		{"no granularity", func(q *webdelivery.TrendsQuery) { q.Granularity = "" }, "granularity"},
-		{"another granularity", func(q *webdelivery.TrendsQuery) { q.Granularity = "minute" }, "granularity"},
-		{"an invalid filter", func(q *webdelivery.TrendsQuery) { q.Filter = filters.Eq("a b", "") }, "filters"},
-		{"no filters to join", func(q *webdelivery.TrendsQuery) { q.Filter = filters.And() }, "filters"},
-		{"sorted by no name", func(q *webdelivery.TrendsQuery) {
-			q.SortBy = []webdelivery.Sort{webdelivery.Asc("hits"), webdelivery.Desc("client,ip")}
-		}, "sortby[1]"},
-		{"sorted by a direction", func(q *webdelivery.TrendsQuery) { q.SortBy = []webdelivery.Sort{webdelivery.Asc("-hits")} }, "sortby[0]"},
-		{"sorted by nothing", func(q *webdelivery.TrendsQuery) { q.SortBy = []webdelivery.Sort{{}} }, "sortby[0]"},
-		{"a start after the year 9999", func(q *webdelivery.TrendsQuery) {
-			q.Start, q.End = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(10000, 1, 2, 0, 0, 0, 0, time.UTC)
-		}, "starttime"},
-		{"an end after the year 9999 in UTC", func(q *webdelivery.TrendsQuery) {
-			q.End = time.Date(9999, 12, 31, 23, 0, 0, 0, time.FixedZone("", -2*3600))
-		}, "endtime"},
-		{"a start before the year 1", func(q *webdelivery.TrendsQuery) { q.Start = time.Date(0, 12, 31, 0, 0, 0, 0, time.UTC) }, "starttime"},
-		{"a start before the year 1 in UTC", func(q *webdelivery.TrendsQuery) {
-			q.Start = time.Date(1, 1, 1, 0, 30, 0, 0, time.FixedZone("", 3600))
-		}, "starttime"},
-		{"a limit below 0", func(q *webdelivery.TrendsQuery) { q.Limit = -1 }, "limit"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
-				q := trends()
-				tt.change(&q)
-				_, err1 := f.Client.Stats.WAFTrends.Query(f.Context(), q)
-				_, err2 := collect(f.Client.Stats.TrafficShapingTrends.All(f.Context(), q))
-				errs := []error{err1, err2}
-				_, err3 := collect(f.Client.Stats.WAFTrends.All(f.Context(), q))
-				errs = append(errs, err3)
-				for _, err := range errs {
-					var invalid *webdelivery.ValidationError
-					require.ErrorAs(f, err, &invalid)
-					assert.Equal(f, tt.field, invalid.Field)
-					assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
-				}
-				assert.Empty(f, f.Srv.Requests())
-			})
-		})
-	}
 }
 
 // Open point 14: the client reads every shape of the lists and returns the raw response. An unknown shape is an error
@@ -514,54 +371,305 @@ func TestTopKIsComplete(t *testing.T) {
 	}
 }
 
-// The finest granularity that the service has for a time range (section 8, open point 13).
-func TestGranularityFor(t *testing.T) {
-	t.Parallel()
-	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	day := 24 * time.Hour
-	tests := []struct {
-		start, end time.Time
-		want       webdelivery.Granularity
-	}{
-		{now.Add(-time.Hour), now, webdelivery.Granularity5Minute},
-		{now.Add(-7 * day), now, webdelivery.Granularity5Minute},
-		{now.Add(-7*day - time.Second), now, webdelivery.GranularityHour},
-		{now.AddDate(0, -1, 0), now, webdelivery.GranularityHour},
-		{now.AddDate(0, -1, 0).Add(-time.Second), now, webdelivery.GranularityDay},
-		{now.AddDate(-1, 0, 0), now.AddDate(-1, 0, 1), webdelivery.GranularityDay},
-		{now, now.AddDate(-1, 0, 0), webdelivery.GranularityDay},
-	}
-	for _, tt := range tests {
-		assert.Equal(t, tt.want, webdelivery.GranularityFor(tt.start, tt.end, now), "%v", tt.start)
-	}
-	// In the week in which summer time ends, seven days of Berlin have 169 hours. The service counts in UTC.
-	summer, err := time.LoadLocation("Europe/Berlin")
-	require.NoError(t, err)
-	now = time.Date(2026, 10, 26, 12, 0, 0, 0, summer)
-	assert.Equal(t, webdelivery.GranularityHour, webdelivery.GranularityFor(now.Add(-168*time.Hour-30*time.Minute), now, now))
-	assert.Equal(t, webdelivery.Granularity5Minute, webdelivery.GranularityFor(now.Add(-168*time.Hour), now, now))
+// Properties that hold for every stream of events and every query, checked over random ones. The tests count the raw
+// events by hand and compare the counts with the aggregated results.
+
+// record is a raw event; all members except its time and type may be null.
+type record struct {
+	Time    time.Time `stats:"event_timestamp_ms"`
+	Country *string   `stats:"client_country_code"`
+	ASN     *int64    `stats:"client_asn"`
+	Browser *string   `stats:"client_browser"`
+	Type    string    `stats:"event_type"`
+	Action  *string   `stats:"event_action"`
+	Rule    *string   `stats:"rule_id"`
 }
 
-// Raw events exist for the previous three days plus the elapsed part of the current day, in UTC (section 6).
-func TestEventsRetention(t *testing.T) {
-	t.Parallel()
-	want := time.Date(2026, 11, 17, 0, 0, 0, 0, time.UTC)
-	assert.Equal(t, want, webdelivery.EventsRetention(time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)))
-	assert.Equal(t, want, webdelivery.EventsRetention(time.Date(2026, 11, 20, 23, 59, 59, 0, time.UTC)))
-	assert.Equal(t, want, webdelivery.EventsRetention(time.Date(2026, 11, 21, 0, 30, 0, 0, berlin)))
+// field returns the text of a dimension as a filter sees it, and false for null.
+func (r record) field(dimension string) (string, bool) {
+	deref := func(s *string) (string, bool) {
+		if s == nil {
+			return "", false
+		}
+		return *s, true
+	}
+	switch dimension {
+	case "client_country_code":
+		return deref(r.Country)
+	case "client_asn":
+		if r.ASN == nil {
+			return "", false
+		}
+		return strconv.FormatInt(*r.ASN, 10), true
+	case "client_browser":
+		return deref(r.Browser)
+	case "event_type":
+		return r.Type, true
+	case "event_action":
+		return deref(r.Action)
+	default:
+		return deref(r.Rule)
+	}
 }
 
-// The dialect determines the name of the start parameter (open point 10).
-func TestStartTimeParam(t *testing.T) {
-	t.Parallel()
-	other := webdelivery.WithDialect(webdelivery.Dialect{StartTimeParam: "startime"})
-	fixture.InFakeTime(t, fixture.Setup{Options: []webdelivery.Option{other}}, func(f *fixture.Fixture) {
-		answers(f, resultOf([]string{"a"}))
-		_, err := f.Client.Stats.Events.Query(f.Context(), fixture.ADay)
+// withEvents runs a test with the events that the fake generates: about 2,500.
+func withEvents(t *testing.T, seed uint64, test func(f *fixture.Fixture, all []record, r *rand.Rand)) {
+	t.Helper()
+	fixture.InFakeTime(t, fixture.Setup{Server: testserver.Config{EventsPerSecond: 0.01, EventSeed: seed}}, func(f *fixture.Fixture) {
+		all, err := records(f, nil)
 		require.NoError(f, err)
-		values, err := url.ParseQuery(f.Srv.Requests()[0].RawQuery)
-		require.NoError(f, err)
-		assert.Equal(f, "1999-12-31T00:00:00", values.Get("startime"))
-		assert.NotContains(f, values, "starttime")
+		require.Greater(f, len(all), 1000)
+		test(f, all, rand.New(rand.NewPCG(seed, seed)))
 	})
+}
+
+// whole returns the time range in which raw events exist when the bubble's clock is at its start.
+func whole() (start, end time.Time) {
+	now := time.Now()
+	return webdelivery.EventsRetention(now), now
+}
+
+func records(f *fixture.Fixture, filter filters.Expr) (all []record, err error) {
+	start, end := whole()
+	q := webdelivery.EventsQuery{
+		Dimensions: webdelivery.DimensionsOf[record](), Start: start, End: end, Filter: filter,
+		SortBy: []webdelivery.Sort{webdelivery.Asc(webdelivery.DimEventTimestamp)},
+	}
+	for event, err := range webdelivery.Scan[record](f.Client.Stats.Events.All(f.Context(), q)) {
+		if err != nil {
+			return all, err
+		}
+		all = append(all, event)
+	}
+	return all, nil
+}
+
+// condition is a random comparison with a value that occurs, or with one that needs escapes.
+func condition(all []record, r *rand.Rand) filters.Filter {
+	dimensions := []string{"client_country_code", "client_asn", "client_browser", "event_type", "event_action", "rule_id"}
+	dimension := dimensions[r.IntN(len(dimensions))]
+	value, ok := all[r.IntN(len(all))].field(dimension)
+	if !ok {
+		value = "a,b;c"
+	}
+	if r.IntN(2) == 0 {
+		return filters.Eq(dimension, value)
+	}
+	return filters.Ne(dimension, value)
+}
+
+func holds(f filters.Filter, r record) bool {
+	value, ok := r.field(f.Dimension)
+	equal := ok && value == f.Value
+	return equal == (f.Operator == filters.Equal)
+}
+
+// A AND B and A OR B match exactly the events for which they are true, each once, in order of time.
+func TestFiltersGiveWhatTheySay(t *testing.T) {
+	t.Parallel()
+	withEvents(t, 1, func(f *fixture.Fixture, all []record, r *rand.Rand) {
+		start, end := whole()
+		assert.Len(f, all, f.Srv.EventCount(start, end))
+		for range 10 {
+			conditions := []filters.Filter{condition(all, r), condition(all, r), condition(all, r)}[:1+r.IntN(3)]
+			var both, either []record
+			for _, event := range all {
+				n := 0
+				for _, c := range conditions {
+					if holds(c, event) {
+						n++
+					}
+				}
+				if n == len(conditions) {
+					both = append(both, event)
+				}
+				if n > 0 {
+					either = append(either, event)
+				}
+			}
+			got, err := records(f, filters.And(conditions...))
+			require.NoError(f, err)
+			require.Equal(f, both, got, "%v", filters.And(conditions...))
+			got, err = records(f, filters.Or(conditions...))
+			require.NoError(f, err)
+			require.Equal(f, either, got, "%v", filters.Or(conditions...))
+		}
+	})
+}
+
+// The other methods of every family work. The echoed query has the supplied filter and the customer's in separate
+// fields.
+func TestEveryMethodOfTheFamilies(t *testing.T) {
+	t.Parallel()
+	withEvents(t, 6, func(f *fixture.Fixture, _ []record, _ *rand.Rand) {
+		stats, ctx := f.Client.Stats, f.Context()
+		for _, family := range []*webdelivery.StatsFamily[webdelivery.TrendsQuery]{stats.WAFTrends, stats.RequestTrends, stats.TrafficShapingTrends} {
+			metrics, err := family.Metrics(ctx)
+			require.NoError(f, err)
+			assert.Equal(f, []string{"hits"}, metrics)
+			dimensions, err := family.Dimensions(ctx)
+			require.NoError(f, err)
+			assert.NotEmpty(f, dimensions)
+			header, err := family.Head(ctx, trends())
+			require.NoError(f, err)
+			assert.NotEmpty(f, header)
+		}
+		dimensions, err := stats.Events.Dimensions(ctx)
+		require.NoError(f, err)
+		for _, name := range []string{
+			webdelivery.DimEventTimestamp, webdelivery.DimEventSeverity, webdelivery.DimEventType, webdelivery.DimEventAction,
+			webdelivery.DimClientConnectionRemoteIP, webdelivery.DimClientIP, webdelivery.DimClientBrowser,
+			webdelivery.DimClientCountryCode, webdelivery.DimClientASN, webdelivery.DimRuleID, webdelivery.DimDomain,
+			webdelivery.DimProperty, webdelivery.DimWAFAction,
+		} {
+			assert.Contains(f, dimensions, name)
+		}
+		_, err = stats.Events.Head(ctx, fixture.ADay)
+		require.NoError(f, err)
+
+		start, end := whole()
+		or := filters.Or(filters.Eq("client_country_code", "CN"), filters.Eq("client_country_code", "DE"))
+		result, err := stats.Events.Query(ctx, webdelivery.EventsQuery{
+			Dimensions: []string{"client_ip"}, Start: start, End: end, Filter: or, Limit: 3,
+		})
+		require.NoError(f, err)
+		assert.Equal(f, []string{"event_timestamp_ms", "client_ip"}, result.Columns)
+		supplied, name, err := filters.ParseEcho(result.Query.Filters)
+		require.NoError(f, err)
+		assert.Equal(f, filters.Expr(or), supplied)
+		assert.Equal(f, fixture.Customer, name)
+		assert.Equal(f, int64(3), result.Query.Limit)
+		assert.Equal(f, start.Format("2006-01-02T15:04:05"), result.Query.StartTime)
+		assert.Equal(f, fmt.Sprint(end.Format("2006-01-02T15:04:05")), result.Query.EndTime)
+	})
+}
+
+// However the service writes its lists, totals and results without rows, and orders its members, the client reads the same
+// (open points 14, 30 and 50).
+func TestStatisticsInEveryDialect(t *testing.T) {
+	t.Parallel()
+	for _, d := range []testserver.Dialect{
+		{MemberOrder: "rows-first"},
+		{MemberOrder: "total-first"},
+		{Names: "objects"},
+		{Names: "member"},
+		{Names: "items"},
+		{NoRows: "null"},
+		{Total: "float"},
+		{NoRows: "null", Total: "float", MemberOrder: "rows-first"},
+	} {
+		t.Run(fmt.Sprint(d), func(t *testing.T) {
+			t.Parallel()
+			fixture.InFakeTime(t, fixture.Setup{Server: testserver.Config{EventsPerSecond: 0.001, EventSeed: 7, Dialect: d}}, func(f *fixture.Fixture) {
+				start, end := whole()
+				all, err := records(f, nil)
+				require.NoError(f, err)
+				assert.Len(f, all, f.Srv.EventCount(start, end))
+				exported := 0
+				none := webdelivery.EventsQuery{Dimensions: []string{"event_type"}, Start: start, End: end}
+				for _, err := range f.Client.Stats.NewExport(none, webdelivery.Cursor{}, webdelivery.ExportOptions{}).All(f.Context()) {
+					require.NoError(f, err)
+					exported++
+				}
+				assert.Len(f, all, exported)
+				none.Filter = filters.Eq("event_type", "none")
+				result, err := f.Client.Stats.Events.Query(f.Context(), none)
+				require.NoError(f, err)
+				assert.Zero(f, result.TotalResults)
+				assert.Empty(f, result.Rows)
+				rows, err := webdelivery.Collect(f.Client.Stats.Events.All(f.Context(), none))
+				require.NoError(f, err)
+				assert.Empty(f, rows)
+				for range f.Client.Stats.NewExport(none, webdelivery.Cursor{}, webdelivery.ExportOptions{}).All(f.Context()) {
+					assert.Fail(f, "an event, or an error")
+				}
+				groupings, err := f.Client.Stats.WAFTrends.Groupings(f.Context())
+				require.NoError(f, err)
+				assert.NotEmpty(f, groupings)
+				metrics, err := f.Client.Stats.WAFTrends.Metrics(f.Context())
+				require.NoError(f, err)
+				assert.Equal(f, []string{"hits"}, metrics)
+			})
+		})
+	}
+}
+
+// inLog runs a test with a client that logs into a text, at Warn.
+func inLog(t *testing.T, test func(f *fixture.Fixture, log func() string)) {
+	t.Helper()
+	var b bytes.Buffer
+	logger := slog.New(slog.NewTextHandler(&b, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	s := fixture.Setup{Options: []webdelivery.Option{webdelivery.WithLogger(logger)}}
+	s.Server.EventsPerSecond = operations.EventRate
+	fixture.InFakeTime(t, s, func(f *fixture.Fixture) {
+		test(f, func() string {
+			defer b.Reset()
+			return b.String()
+		})
+	})
+}
+
+// Section 6: raw events exist for three days and today. Section 8: 5-minute data exists for a week, hourly data for a
+// month, daily data forever. The client sends a query for more, and logs one warning.
+func TestQueriesBeyondTheRetention(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // of a bubble
+	const events, hits = "raw events are kept for three days and today", "is kept for a "
+	for name, tt := range map[string]struct {
+		start       time.Time
+		granularity webdelivery.Granularity // of trends; "events" for raw events
+		want        string
+	}{
+		"events of ten days ago":          {now.AddDate(0, 0, -10), "events", events},
+		"events of three days ago":        {now.AddDate(0, 0, -3), "events", ""},
+		"5-minute trends of a month ago":  {now.AddDate(0, -1, 0), webdelivery.Granularity5Minute, hits + "week; hits before that may be missing, so use granularity hour"},
+		"5-minute trends of six days ago": {now.AddDate(0, 0, -6), webdelivery.Granularity5Minute, ""},
+		"hourly trends of two months ago": {now.AddDate(0, -2, 0), webdelivery.GranularityHour, hits + "month; hits before that may be missing, so use granularity day"},
+		"hourly trends of a week ago":     {now.AddDate(0, 0, -8), webdelivery.GranularityHour, ""},
+		"daily trends of a year ago":      {now.AddDate(-1, 0, 0), webdelivery.GranularityDay, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inLog(t, func(f *fixture.Fixture, log func() string) {
+				check := func(call string, warnings []string, err error) {
+					f.Helper()
+					require.NoError(f, err, call)
+					logged := log()
+					if tt.want == "" {
+						assert.Empty(f, warnings, call)
+						assert.Empty(f, logged, call)
+						return
+					}
+					require.Len(f, warnings, 1, call)
+					assert.Contains(f, warnings[0], "the time range begins at "+tt.start.Format("2006-01-02T15:04:05"), call)
+					assert.Contains(f, warnings[0], tt.want, call)
+					assert.Equal(f, 1, strings.Count(logged, "webdelivery: statistics"), "%s: %s", call, logged)
+					assert.Contains(f, logged, tt.want, call)
+					assert.Contains(f, logged, "method=GET path=/acme/v1/stats/security/", call)
+				}
+				dimensions := []string{webdelivery.DimClientCountryCode}
+				if tt.granularity == "events" {
+					query := webdelivery.EventsQuery{Dimensions: dimensions, Start: tt.start, End: now}
+					warnings := f.Client.Stats.Events.Warnings(query)
+					_, err := f.Client.Stats.Events.Query(f.Context(), query)
+					check("Query", warnings, err)
+					export := f.Client.Stats.NewExport(query, webdelivery.Cursor{}, webdelivery.ExportOptions{})
+					for range 2 {
+						_, err = collect(export.All(f.Context()))
+						require.NoError(f, err)
+					}
+					check("Export", warnings, err)
+					return
+				}
+				query := webdelivery.TrendsQuery{
+					Dimensions: dimensions, Metrics: []string{webdelivery.MetricHits}, Start: tt.start, End: now, Granularity: tt.granularity,
+				}
+				family := f.Client.Stats.WAFTrends
+				_, err := family.Query(f.Context(), query)
+				check("Query", family.Warnings(query), err)
+				_, err = collect(family.All(f.Context(), query))
+				check("All", family.Warnings(query), err)
+			})
+		})
+	}
 }

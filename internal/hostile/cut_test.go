@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
-	"github.com/webdelivery/webdelivery-go/internal/operations"
+	"github.com/webdelivery/webdelivery-go/internal/suite/operations"
 )
 
 // cutFraming is the way in which an HTTP response marks the end of its body.

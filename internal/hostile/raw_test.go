@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
-	"github.com/webdelivery/webdelivery-go/internal/operations"
+	"github.com/webdelivery/webdelivery-go/internal/suite/operations"
 )
 
 // raw is a server in the process of the test, which serves the connections by hand.
@@ -167,7 +167,7 @@ var (
 	addEntries = operation("Do POST")
 )
 
-// operation returns the call of an operation of internal/operations.
+// operation returns the call of an operation of internal/suite/operations.
 func operation(name string) func(context.Context, *webdelivery.Client) error {
 	all := operations.All()
 	i := slices.IndexFunc(all, func(op operations.Operation) bool { return op.String() == name })

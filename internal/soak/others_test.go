@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/webdelivery/webdelivery-go"
-	"github.com/webdelivery/webdelivery-go/internal/operations"
+	"github.com/webdelivery/webdelivery-go/internal/suite/operations"
 )
 
 // others are the operations without their own line.
@@ -18,7 +18,7 @@ func others() []operations.Operation {
 	})
 }
 
-// anyOther runs one of the others on its own objects. It knows the operation only from internal/operations.
+// anyOther runs one of the others on its own objects. It knows the operation only from internal/suite/operations.
 func (w *worker) anyOther(ctx context.Context, c *webdelivery.Client) error {
 	if len(w.others) == 0 {
 		return nil
@@ -57,7 +57,7 @@ func TestEveryOperationIsDrawn(t *testing.T) {
 	}
 	for _, line := range lines() {
 		for _, name := range line.of {
-			assert.True(t, names[name], "a line of internal/soak names %s, which internal/operations does not list", name)
+			assert.True(t, names[name], "a line of internal/soak names %s, which internal/suite/operations does not list", name)
 		}
 	}
 	for _, op := range others() {

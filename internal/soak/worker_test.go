@@ -19,7 +19,7 @@ type worker struct {
 type operation struct {
 	weight int
 	do     func(w *worker, ctx context.Context, c *webdelivery.Client) error
-	of     []string // the entries of internal/operations that it covers more closely than anyOther
+	of     []string // the entries of internal/suite/operations that it covers more closely than anyOther
 }
 
 // lines are drawn by weight: what many workers do to the same objects, and what must arrive completely. anyOther draws

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
-	"github.com/webdelivery/webdelivery-go/internal/operations"
+	"github.com/webdelivery/webdelivery-go/internal/suite/operations"
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 

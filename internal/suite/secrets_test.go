@@ -1,0 +1,531 @@
+package suite_test
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/iotest"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
+	"github.com/webdelivery/webdelivery-go/internal/suite/operations"
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
+)
+
+// echoing answers with the contents of the request, as debugging proxies do and as a malicious service may.
+type echoing struct {
+	name     string
+	status   int
+	password bool          // echoes the header, and also the decoded password
+	rows     bool          // also in the rows
+	address  string        // what is before the echo in an address
+	html     bool          // the response claims to be a page of HTML
+	timeout  time.Duration // of the caller
+	response everyResponse
+}
+
+// handler echoes to one step of a client with this password.
+func (e echoing) handler(password string) http.HandlerFunc {
+	var polls atomic.Int64
+	return func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		said := strings.TrimSpace(r.Header.Get("Authorization") + " " + r.Header.Get("Cookie"))
+		if e.password {
+			said += " " + password
+		}
+		response := e.response
+		response.page = 1
+		response.pending = response.pending && (e.timeout > 0 || polls.Add(1) == 1)
+		response.text = func(member string) string {
+			if member == "rows" && !e.rows {
+				return "DE"
+			}
+			return member + " " + said
+		}
+		response.address = func(string) string { return e.address + said }
+		header := w.Header()
+		for _, name := range []string{
+			"X-Echo", "Link", "Refresh", "Content-Location", "Www-Authenticate", "Authorization", "Cookie", "Set-Cookie", "Etag",
+			"X-Request-Id", "X-Correlation-Id",
+			"X-" + strings.TrimPrefix(said, "authtoken="),
+		} {
+			header.Set(name, said)
+		}
+		header.Set("Location", e.address+said)
+		header.Set("Content-Type", "application/json")
+		if e.html {
+			header.Set("Content-Type", `text/html; said="`+said+`"`)
+		}
+		w.WriteHeader(e.status)
+		_, _ = w.Write(response.to(r))
+	}
+}
+
+const ticket = "ticket-of-the-caller"
+
+// echoes returns the services of the run.
+func echoes() []echoing {
+	all := []echoing{
+		{name: "more pages, waits", status: 200, response: everyResponse{more: true, pending: true}},
+		{name: "more pages here", status: 200, address: "/tasks?", response: everyResponse{more: true, pending: true}},
+		{name: "more pages in another collection", status: 200, address: "/", response: everyResponse{more: true}},
+		{name: "elsewhere", status: 200, address: "http://evil.example.com/", response: everyResponse{more: true, lacking: true}},
+		{name: "ended badly", status: 200, response: everyResponse{failed: true}},
+		{name: "rows are missing", status: 200, response: everyResponse{lacking: true}},
+		{name: "with the password", status: 400, password: true},
+		{name: "see other", status: 303, address: "/transactions/1?x=", response: everyResponse{lacking: true}},
+		{name: "a page", status: 200, html: true},
+		{name: "out of patience", status: 200, timeout: 5 * time.Second, response: everyResponse{pending: true}},
+		{name: "values that do not fit", status: 200, rows: true},
+	}
+	for _, status := range []int{302, 401, 500} {
+		all = append(all, echoing{name: fmt.Sprint(status), status: status})
+	}
+	return all
+}
+
+// A complete run with every kind of trouble. No response, error or log record shows the password, its encoding or a
+// session, however it is printed. Complete means that every call of a client is made, each at every second echo.
+func TestNothingShowsASecret(t *testing.T) {
+	t.Parallel()
+	const given = "0123456789abcdef+/=given"
+	for _, tt := range []struct {
+		name, password string
+		auth           webdelivery.Auth
+	}{
+		{"Basic", fixture.Password, webdelivery.BasicAuth(fixture.Username, fixture.Password)},
+		{"session", fixture.Password, webdelivery.SessionAuth(fixture.Username, fixture.Password)},
+		{"token", "", webdelivery.SessionToken(given)},
+		{"wrong password", `wr"ong-\päßwörd/<&>`, webdelivery.SessionAuth(fixture.Username, `wr"ong-\päßwörd/<&>`)},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			encoded := base64.StdEncoding.EncodeToString([]byte(fixture.Username + ":" + tt.password))
+			s := &showcase{hidden: []string{encoded, "Basic ", "authtoken=", given, ticket}, prints: map[reflect.Type]int{}}
+			if tt.password != "" {
+				s.hidden = append(s.hidden, tt.password)
+			}
+			debug := &slog.HandlerOptions{Level: slog.LevelDebug}
+			logger := slog.New(slog.NewMultiHandler(slog.NewTextHandler(s, debug), slog.NewJSONHandler(s, debug)))
+			settings := fixture.Setup{Server: testserver.Config{EventsPerSecond: 0.01}, Auth: tt.auth, Options: []webdelivery.Option{webdelivery.WithLogger(logger)}}
+			fixture.WithList(t, settings, []string{"192.0.2.1"}, func(f *fixture.Fixture) {
+				f.Srv.AddTask(testserver.TaskSpec{ID: fixture.TaskID})
+				s.showSettings(f, settings, tt.password)
+				s.showResponses(f)
+				s.showFaults(f)
+				switch tt.name {
+				case "session": // its requests carry the most: the credentials at the login, then the session
+					s.showEchoes(f, settings, tt.password, func(i int) []step { return everyNthStep(2, i) })
+				case "wrong password":
+					s.showEchoes(f, settings, tt.password, func(int) []step {
+						return slices.DeleteFunc(everyStep(), func(op step) bool { return op.Kind != operations.LogsIn })
+					})
+				}
+			})
+			assert.Greater(t, s.shown, 200)
+		})
+	}
+}
+
+// showSettings shows the parts that a client is created from.
+func (s *showcase) showSettings(f *fixture.Fixture, settings fixture.Setup, password string) {
+	s.show(settings.Auth, f.Client, settings.Options, webdelivery.Dialect{}, webdelivery.RetryPolicy{}, webdelivery.Asc("hits"),
+		webdelivery.WAFByBrowser, webdelivery.TrafficShapingByBrowser, webdelivery.OutcomeUnknown, webdelivery.ListTypeGEO, webdelivery.Permit{},
+		webdelivery.TrendsQuery{}, webdelivery.WAFTopKQuery{}, webdelivery.TrafficShapingTopKQuery{})
+	for _, url := range []string{
+		"https://alice:" + password + "@api.example.com", "alice:" + password + "@api.example.com", "https://api.example.com?password=" + password,
+		"https://" + password + "\x7f", "https://api.example.com#" + password,
+	} {
+		_, err := webdelivery.NewClient(url, fixture.Customer, settings.Auth)
+		require.Error(f, err)
+		s.show(err)
+	}
+	for _, broken := range []webdelivery.Auth{
+		webdelivery.BasicAuth(fixture.Username, password+"\n"), webdelivery.BasicAuth("", password), webdelivery.SessionToken(password + ";"),
+	} {
+		_, err := webdelivery.NewClient(f.Srv.URL(), fixture.Customer, broken)
+		require.Error(f, err)
+		s.show(broken, err)
+	}
+	untrusted := fixture.RoundTripper(func(*http.Request) (*http.Response, error) { return nil, x509.UnknownAuthorityError{} })
+	distrusting, err := webdelivery.NewClient(f.Srv.URL(), fixture.Customer, settings.Auth, webdelivery.WithHTTPClient(&http.Client{Transport: untrusted}))
+	require.NoError(f, err)
+	_, err = distrusting.Tasks.Get(f.Context(), fixture.TaskID)
+	require.Error(f, err)
+	s.show(err)
+	// A transport that puts the request into its error when its context ends, in a queue whose Close cancels.
+	hanging := settings
+	hanging.Options = append(slices.Clone(settings.Options), webdelivery.WithHTTPClient(&http.Client{
+		Transport: fixture.RoundTripper(func(r *http.Request) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, fmt.Errorf("%v: %w", r.Header, r.Context().Err())
+		}),
+	}))
+	queue := f.NewQueue(webdelivery.QueueOptions{}, hanging.Options...)
+	go func() {
+		time.Sleep(10 * time.Second)
+		ended, cancel := context.WithCancel(f.Context())
+		cancel()
+		s.show(queue.Close(ended))
+	}()
+	_, err = queue.Purge(f.Context(), webdelivery.Exact(fixture.AnObject))
+	require.Error(f, err)
+	time.Sleep(time.Second)
+	s.show(err)
+	s.check(f, "settings")
+}
+
+// showResponses shows what needs resources of the service.
+func (s *showcase) showResponses(f *fixture.Fixture) {
+	page, err := f.Client.NetworkLists.Entries(f.Context(), fixture.ListID, webdelivery.EntryOptions{})
+	s.show(page, err)
+	if err != nil { // with a wrong password or an invalid token
+		return
+	}
+	info, err := f.Client.NetworkLists.GetEntry(f.Context(), fixture.ListID, page.Items[0].ID)
+	require.NoError(f, err)
+	s.show(info)
+	rows := 0
+	for row, err := range f.Client.Stats.Events.All(f.Context(), lastHour(5)) {
+		require.NoError(f, err)
+		s.show(row, row.At(0))
+		rows++
+	}
+	assert.Equal(f, 5, rows)
+	remove := f.Srv.Fail(testserver.Fault{Method: http.MethodPost, Path: "/config/networklists/*/entries/deletions", Status: 200})
+	_, err = f.Client.NetworkLists.ClearEntries(f.Context(), fixture.ListID)
+	remove()
+	require.ErrorContains(f, err, "after the batch deletion")
+	s.show(err)
+	s.showRefusedPlans(f)
+	fixture.AnswerWith(f, "/config/networklists", `{"items":[{"id":"a`+fixture.Password+`","name":"n"},{"id":"b","name":"n"}],"has_more":false}`)
+	_, err = f.Client.NetworkLists.GetByName(f.Context(), "n")
+	require.ErrorContains(f, err, "2 network lists have the name")
+	s.show(err)
+	s.check(f, "responses")
+}
+
+// showRefusedPlans shows errors that contain a plan, of a list that repeats the password wherever it can.
+func (s *showcase) showRefusedPlans(f *fixture.Fixture) {
+	said, err := json.Marshal("x " + fixture.Password)
+	require.NoError(f, err)
+	entries := fmt.Sprintf(`{"items":[{"id":%[1]s,"uri":%[1]s,"entry":%[1]s,"added_by":%[1]s}],"total":1}`, said)
+	removePage := f.Srv.Fail(testserver.Fault{Path: "/config/networklists/*/entries", Status: 200, Body: entries})
+	defer removePage()
+	removeList := f.Srv.Fail(testserver.Fault{Path: "/config/networklists/*", Status: 200, Body: fmt.Sprintf(`{"id":%q,"type":"IP","name":%s}`, fixture.ListID, said)})
+	defer removeList()
+	for _, options := range []webdelivery.PlanOptions{{MaxRemove: webdelivery.RemoveNone}, {MaxRemove: webdelivery.RemoveAll}} {
+		_, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, []string{"0.0.0.0/0"}, options)
+		var refused *webdelivery.PlanError
+		require.ErrorAs(f, err, &refused)
+		assert.Equal(f, "x [redacted]", refused.Plan.Name)
+		s.show(err, refused, *refused, refused.Plan)
+	}
+	for _, edit := range []func(*webdelivery.Plan){
+		func(p *webdelivery.Plan) { p.MaxRemove = webdelivery.RemoveNone },
+		func(p *webdelivery.Plan) { p.Remove = append(p.Remove, p.Remove[0]) },
+	} {
+		plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, []string{"192.0.2.1"}, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAll})
+		require.NoError(f, err)
+		edit(plan)
+		_, err = f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+		var refused *webdelivery.PlanError
+		require.ErrorAs(f, err, &refused)
+		assert.Equal(f, "x "+fixture.Password, plan.Remove[0].Entry, "the plan of the caller stays as it is")
+		s.show(err, refused, *refused, refused.Plan)
+	}
+}
+
+// showFaults makes all calls of a client, at a service that works and at one that has faults.
+func (s *showcase) showFaults(f *fixture.Fixture) {
+	seen := 0
+	for _, fault := range []testserver.Fault{
+		{Path: "/nothing"},
+		{Path: "/sessions", Status: 401},
+		{Path: "/sessions", Status: 200, Body: `{"secret":"` + fixture.Password + `"}`},
+		{Cut: testserver.CutAfterRead},
+		{Cut: testserver.CutBody},
+		{Status: 200, Body: "{}", Dribble: 2 * time.Minute},
+		{Status: 404},
+	} {
+		f.Srv.ExpireSessions()
+		remove := f.Srv.Fail(fault)
+		for _, op := range everyStep() {
+			s.show(op.run(f.Context(), f.Client, s.show))
+		}
+		remove()
+		time.Sleep(time.Minute) // the cooling down of logins ends
+		requests := f.Srv.Requests()
+		for _, r := range requests[seen:] {
+			s.hide(r.Header)
+		}
+		seen = len(requests)
+		s.check(f, fmt.Sprintf("with the fault %+v", fault))
+	}
+}
+
+// showEchoes makes calls at services that echo, each by a client of its own. Logins continue to work, except when the
+// login itself is the call.
+func (s *showcase) showEchoes(f *fixture.Fixture, settings fixture.Setup, password string, steps func(i int) []step) {
+	for i, e := range echoes() {
+		if e.password && password == "" {
+			continue
+		}
+		for _, op := range steps(i) {
+			logins := f.Srv.Fail(testserver.Fault{Path: "/sessions"})
+			if op.Kind == operations.LogsIn {
+				logins()
+			}
+			echo := e.handler(password)
+			remove := f.Srv.Fail(testserver.Fault{Handler: func(w http.ResponseWriter, r *http.Request) {
+				s.hide(r.Header)
+				echo(w, r)
+			}})
+			ctx, cancel := context.WithCancel(f.Context())
+			if e.timeout > 0 {
+				ctx, cancel = context.WithTimeout(f.Context(), e.timeout)
+			}
+			// The result of a call that succeeds contains the service's own words, unchanged. Errors, logs and what is said of the
+			// response do not, and nothing shows the headers of the call.
+			var response webdelivery.Response
+			ctx = webdelivery.ContextWithHeader(webdelivery.ContextWithResponse(ctx, &response), http.Header{"X-Ticket": {ticket}})
+			s.show(op.run(ctx, f.NewClient(f.Srv.URL(), settings), func(...any) {}))
+			s.show(response)
+			s.check(f, e.name+": "+op.String())
+			cancel()
+			remove()
+			logins()
+		}
+	}
+}
+
+// A text is clipped only after the secrets are removed from it: no beginning of one is left at the end.
+func TestClippingLeavesNoPieceOfASecret(t *testing.T) {
+	t.Parallel()
+	fixture.InService(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		for _, place := range []int{180, 190, 505, 64<<10 - 10} {
+			remove := f.Srv.Fail(testserver.Fault{Status: 400, Body: strings.Repeat("x", place) + fixture.Password})
+			shown := fixture.EveryPrint(fixture.GetTask.Call(f.Context(), f.Client))
+			remove()
+			remove = f.Srv.Fail(testserver.Fault{Status: 200, Body: strings.Repeat("x", place) + fixture.Password})
+			shown += fixture.EveryPrint(fixture.GetTask.Call(f.Context(), f.Client))
+			remove()
+			assert.NotContains(f, shown, fixture.Password[:8])
+			var e *webdelivery.Error
+			require.ErrorAs(f, fixture.GetTask.Call(f.Context(), f.NewClient(f.Srv.URL()+"/elsewhere", fixture.Setup{})), &e)
+			assert.NotContains(f, string(e.Body), fixture.Password[:8])
+		}
+	})
+}
+
+// The response to a login may contain a session in any form, so an error contains only its status text and a few
+// headers.
+func TestErrorsOfALoginKeepNoBody(t *testing.T) {
+	t.Parallel()
+	const token = "SESSIONTOKEN123456"
+	for _, status := range []int{200, 303, 401, 500} {
+		fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+			f.AddFault(testserver.Fault{Status: status, Body: `{"code":400,"id":"` + token + `","description":"no: ` + token + `"}`, Header: http.Header{"X-Authtoken": {token}}})
+			err := fixture.CreateSession.Call(f.Context(), f.Client)
+			var e *webdelivery.Error
+			require.ErrorAs(f, err, &e)
+			assert.Empty(f, e.Body)
+			assert.Equal(f, "application/json", e.Header.Get("Content-Type"))
+			assert.NotContains(f, fixture.EveryPrint(err), token)
+		})
+	}
+}
+
+// A session that was renewed is hidden as well: late responses may still contain it.
+func TestTheSessionBeforeIsHiddenToo(t *testing.T) {
+	t.Parallel()
+	fixture.InService(t, fixture.BySession, func(f *fixture.Fixture) {
+		require.NoError(f, fixture.GetTask.Call(f.Context(), f.Client))
+		old := strings.TrimPrefix(f.Sent(fixture.GetTask)[0].Get("Cookie"), "authtoken=")
+		f.Srv.ExpireSessions()
+		require.NoError(f, fixture.GetTask.Call(f.Context(), f.Client))
+		f.AddFault(testserver.Fault{Status: 400, Body: "session " + old + " is over"})
+		var e *webdelivery.Error
+		require.ErrorAs(f, fixture.GetTask.Call(f.Context(), f.Client), &e)
+		assert.Equal(f, "session [redacted] is over", string(e.Body))
+	})
+}
+
+// The service's text cannot forge a line of a log, control a terminal, or fill a disk.
+func TestHostileTextsAreTamed(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"newline":   "first\nlevel=ERROR msg=forged",
+		"ANSI":      "\x1b[2Jgone",
+		"direction": "\u202etxt.exe",
+		"1 MB":      strings.Repeat("long ", 200_000),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			fixture.InService(t, fixture.Setup{}, func(f *fixture.Fixture) {
+				body, err := json.Marshal(map[string]string{"description": text})
+				require.NoError(f, err)
+				f.AddFault(testserver.Fault{Status: 400, Body: string(body)})
+				message := fixture.GetTask.Call(f.Context(), f.Client).Error()
+				assert.Less(f, len(message), 2000)
+				assert.NotContains(f, message, "\n")
+				assert.NotContains(f, message, "\x1b")
+				assert.NotContains(f, message, "\u202e")
+			})
+		})
+	}
+}
+
+// A secret is removed in Base64 of either alphabet, a password alone or with the user name. These have both characters in
+// which the alphabets differ.
+func TestBase64OfEitherAlphabetIsHidden(t *testing.T) {
+	t.Parallel()
+	const secret = "ab??>>c>>?~?"
+	forms := map[string]bool{} // and whether the form differs in the two alphabets
+	auths := []webdelivery.Auth{webdelivery.BasicAuth(fixture.Username, secret), webdelivery.SessionToken(secret)}
+	for _, text := range []string{secret, fixture.Username + ":" + secret} {
+		for _, alphabet := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
+			form := alphabet.EncodeToString([]byte(text))
+			forms[form] = strings.ContainsAny(form, "+/-_")
+		}
+	}
+	for form, differs := range forms {
+		require.True(t, differs, form)
+		body := []byte("no: " + form + " or Basic " + form)
+		transport := fixture.RoundTripper(func(*http.Request) (*http.Response, error) { return fixture.Response(http.StatusBadRequest, body), nil })
+		for i, auth := range auths {
+			if i == 1 && strings.TrimRight(form, "=") != base64.RawStdEncoding.EncodeToString([]byte(secret)) {
+				continue // a session has no user name
+			}
+			client, err := webdelivery.NewClient("https://api.example.com", fixture.Customer, auth, webdelivery.WithHTTPClient(&http.Client{Transport: transport}))
+			require.NoError(t, err)
+			var e *webdelivery.Error
+			require.ErrorAs(t, fixture.GetTask.Call(t.Context(), client), &e)
+			assert.NotContains(t, string(e.Body), strings.TrimRight(form, "="))
+			assert.NotContains(t, fixture.EveryPrint(e), strings.TrimRight(form, "="))
+			assert.Contains(t, string(e.Body), "[redacted]")
+		}
+	}
+}
+
+// The response to a login may contain a session wherever it is malformed. Nothing of it is in an error, in what the error
+// wraps, or in a log record, neither of Sessions.Create nor of a call for which the client logs in.
+func TestNoErrorShowsAMalformedLogin(t *testing.T) {
+	t.Parallel()
+	const marker = "5e5510n"
+	for name, body := range map[string]string{
+		"cut in a value":           `{"id":"` + marker,
+		"cut in a name":            `{"` + marker,
+		"cut after an escape":      `{"id":"` + marker + `\u00`,
+		"not JSON":                 `{"id":` + marker + `}`,
+		"invalid escape":           `{"id":"` + marker + `\x"}`,
+		"trailing text":            `{"id":""} ` + marker,
+		"duplicate name":           `{"` + marker + `":1,"` + marker + `":2}`,
+		"two ids":                  `{"id":"` + marker + `","id":"x"}`,
+		"wrong type":               `{"id":["` + marker + `"]}`,
+		"wrong type as a name":     `{"id":{"` + marker + `":true}}`,
+		"a code that is no number": `{"code":"` + marker + `"}`,
+		"a code of an error":       `{"code":400,"id":"` + marker + `","description":"` + marker + `"}`,
+		"a code of an error, cut":  `{"code":401,"message":"` + marker,
+		"error_info":               `{"error_info":{"message":"` + marker + `"}}`,
+		"HTML":                     `<html><title>` + marker + `</title></html>`,
+		"sentence":                 `your session is ` + marker + ` now`,
+		"broken UTF-8":             marker + "\xff",
+		"no cookie value":          `{"id":"` + marker + `;"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				for _, status := range []int{http.StatusOK, http.StatusCreated} {
+					for _, contentType := range []string{"application/json", "text/html", "text/plain"} {
+						s := &showcase{hidden: []string{marker}, prints: map[reflect.Type]int{}}
+						logger := slog.New(slog.NewJSONHandler(s, &slog.HandlerOptions{Level: slog.LevelDebug}))
+						transport := fixture.RoundTripper(func(*http.Request) (*http.Response, error) {
+							r := fixture.Response(status, []byte(body))
+							r.Header = http.Header{"Content-Type": {contentType}, "X-Session": {marker}, "Set-Cookie": {"sid=" + marker}}
+							return r, nil
+						})
+						client, err := webdelivery.NewClient("https://api.example.com", fixture.Customer, webdelivery.SessionAuth(fixture.Username, fixture.Password),
+							webdelivery.WithHTTPClient(&http.Client{Transport: transport}), webdelivery.WithLogger(logger),
+							webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1}))
+						require.NoError(t, err)
+						for _, op := range []fixture.Operation{fixture.CreateSession, fixture.GetTask, fixture.GetTask} { // the last one is within the cool-down
+							err := op.Call(t.Context(), client)
+							require.Error(t, err)
+							s.show(err, client)
+						}
+						s.check(t, fmt.Sprint(status, " ", contentType))
+					}
+				}
+			})
+		})
+	}
+}
+
+// An error contains no header that carries credentials, however its name is spelled. It contains no user information
+// of a URL, whether of the client or of others.
+func TestForeignCredentialsAreHidden(t *testing.T) {
+	t.Parallel()
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		f.HTTP.Transport = fixture.RoundTripper(func(*http.Request) (*http.Response, error) {
+			r := fixture.Response(http.StatusBadRequest, []byte(`{"description":"see http:\/\/bob:s3cr3t@proxy.example.com:8080\/x"}`))
+			r.Header = http.Header{}
+			for _, name := range []string{"set-cookie", "SET-COOKIE2", "Proxy-Authorization", "authentication-info", "location", "X-Via"} {
+				r.Header[name] = []string{"https://bob:s3cr3t@example.com/"}
+			}
+			return r, nil
+		})
+		err := fixture.GetTask.Call(f.Context(), f.NewClient(f.Srv.URL(), fixture.Setup{}))
+		var e *webdelivery.Error
+		require.ErrorAs(f, err, &e)
+		assert.Equal(f, http.Header{"X-Via": {"https://[redacted]@example.com/"}}, e.Header)
+		assert.Equal(f, "see http://[redacted]@proxy.example.com:8080/x", e.Description)
+		assert.NotContains(f, fixture.EveryPrint(err), "s3cr3t")
+	})
+}
+
+// If the SDK or the connection cuts off a body within a secret, the error shows no piece of the secret.
+func TestACutBodyShowsNoPieceOfASecret(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		secret, body string
+		end          error
+	}{
+		"many secrets before":          {fixture.Password, strings.Repeat(fixture.Password+" ", 5000), io.EOF},
+		"the connection":               {fixture.Password, "no " + fixture.Password[:12], io.ErrUnexpectedEOF},
+		"the connection, in an escape": {fixture.Password, `no \u0063\u006f\u0072\u0072\u00`, io.ErrUnexpectedEOF},
+		"the connection, in Base64":    {fixture.Password, `no Y29ycmVjdC1o`, io.ErrUnexpectedEOF},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			transport := fixture.RoundTripper(func(*http.Request) (*http.Response, error) {
+				r := fixture.Response(http.StatusBadRequest, nil)
+				r.Body = io.NopCloser(io.MultiReader(strings.NewReader(tt.body), iotest.ErrReader(tt.end)))
+				return r, nil
+			})
+			client, err := webdelivery.NewClient("https://api.example.com", fixture.Customer, webdelivery.BasicAuth(fixture.Username, tt.secret),
+				webdelivery.WithHTTPClient(&http.Client{Transport: transport}))
+			require.NoError(t, err)
+			var e *webdelivery.Error
+			require.ErrorAs(t, fixture.GetTask.Call(t.Context(), client), &e)
+			rest := strings.TrimLeft(string(e.Body), "x")
+			rest = strings.TrimPrefix(strings.ReplaceAll(strings.ReplaceAll(rest, "[redacted] ", ""), "[redacted]", ""), "no ")
+			assert.Contains(t, "[redacted]", rest, "the mark may be cut off, too")
+		})
+	}
+}

@@ -1,0 +1,291 @@
+package suite_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
+)
+
+// sized are the kinds of operation by how they read a response: all except rows read it whole.
+var sized = []fixture.Operation{
+	fixture.GetTask, fixture.Submit, fixture.PostWrite, fixture.DeleteOne, fixture.CreateSession,
+	{Name: "Query", Path: fixture.EventsData, Call: func(ctx context.Context, c *webdelivery.Client) error {
+		_, err := c.Stats.Events.Query(ctx, fixture.ADay)
+		return err
+	}},
+	{Name: "All", Path: "/tasks", Call: func(ctx context.Context, c *webdelivery.Client) error {
+		return drain(c.Tasks.All(ctx, webdelivery.TaskListOptions{}), func(...any) {})
+	}},
+	{Name: "AllEntries", Path: "/config/networklists/" + fixture.ListID + "/entries", Call: func(ctx context.Context, c *webdelivery.Client) error {
+		return drain(c.NetworkLists.AllEntries(ctx, fixture.ListID, webdelivery.EntryOptions{}), func(...any) {})
+	}},
+	{Name: "AllEntries ahead", Path: "/config/networklists/" + fixture.ListID + "/entries", Call: func(ctx context.Context, c *webdelivery.Client) error {
+		return drain(c.NetworkLists.AllEntries(ctx, fixture.ListID, webdelivery.EntryOptions{ReadAhead: 4}), func(...any) {})
+	}},
+	{Name: "AddEntries", Path: "/config/networklists/" + fixture.ListID + "/entries", Call: func(ctx context.Context, c *webdelivery.Client) error {
+		_, err := c.NetworkLists.AddEntries(ctx, fixture.ListID, []string{"192.0.2.1"})
+		return err
+	}},
+	streamedRows,
+}
+
+var streamedRows = fixture.Operation{Name: "Rows", Path: fixture.EventsData, Call: func(ctx context.Context, c *webdelivery.Client) error {
+	return drain(c.Stats.Events.All(ctx, fixture.FirstRows), func(...any) {})
+}}
+
+// aCap limits a response that is read whole, and each value of a stream.
+const aCap = 64 << 10
+
+// slack is how much the buffers on the way may hold beyond what a client has read.
+const slack = 64 << 10
+
+// endless sends a beginning and then the same text for ever, and counts the bytes that the client took.
+func endless(taken *atomic.Int64, begin, repeat string) http.HandlerFunc {
+	const atOnce = 1 << 10
+	block := strings.Repeat(repeat, max(1, atOnce/len(repeat)))
+	return func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "application/json")
+		for text := begin; ; text = block {
+			n, err := io.WriteString(w, text)
+			if taken.Add(int64(n)); err != nil {
+				return
+			}
+		}
+	}
+}
+
+// bomb is 200 MB of JSON in 200 KB: many gzip members in a row are one text.
+var bomb = sync.OnceValue(func() []byte {
+	var begin, zeros bytes.Buffer
+	for text, to := range map[string]*bytes.Buffer{`{"columns":[{"name":"a"}],"rows":[["`: &begin, strings.Repeat("0", 1<<20): &zeros} {
+		z := gzip.NewWriter(to)
+		_, _ = io.WriteString(z, text)
+		_ = z.Close()
+	}
+	return append(begin.Bytes(), bytes.Repeat(zeros.Bytes(), 200)...)
+})
+
+func sendBomb(w http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body)
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Encoding", "gzip")
+	_, _ = w.Write(bomb())
+}
+
+// The client stops reading an endless response at the cap and does not retry, as the next response would be the same.
+// The cap counts the bytes after decompression.
+func TestEndlessReplies(t *testing.T) {
+	t.Parallel()
+	const columns = `{"columns":[{"name":"a"}],`
+	tests := []struct {
+		name, begin, repeat string
+		rows                error // the stream's error, if it is another one
+	}{
+		{"blanks", "", " ", nil},
+		{"a string", `{"id":"`, "a", nil},
+		{"an escaped string", `{"id":"`, `\u0061`, nil},
+		{"a number", `{"progress":`, "1", nil},
+		{"a name", `{"`, "a", nil},
+		{"nesting", `{"items":`, "[", webdelivery.ErrBadResponse}, // the tokenizer's limit comes first
+		{"a row", columns + `"rows":[[`, "1,", nil},
+		{"a cell", columns + `"rows":[["`, "a", nil},
+		{"blanks between rows", columns + `"rows":[[1],`, "\n", nil},
+		{"columns", `{"columns":[`, `{"name":"a"},`, nil},
+		{"rows before columns", `{"rows":[`, "[1],", nil},
+		{"query", `{"query":{"filters":"`, "a", nil},
+		{"total_results", `{"total_results":`, "1", nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inSized(t, func(f *fixture.Fixture, op fixture.Operation) {
+				var taken atomic.Int64
+				f.AddFault(testserver.Fault{Handler: endless(&taken, tt.begin, tt.repeat)})
+				want := webdelivery.ErrResponseTooLarge
+				if op.Name == streamedRows.Name && tt.rows != nil {
+					want = tt.rows
+				}
+				require.ErrorIs(f, op.Call(f.Context(), f.Client), want, op.Name)
+				assert.Less(f, taken.Load(), int64(aCap+slack), op.Name)
+				assert.Equal(f, 1, f.Requests(op), op.Name)
+			})
+		})
+	}
+	t.Run("gzip bomb", func(t *testing.T) {
+		t.Parallel()
+		inSized(t, func(f *fixture.Fixture, op fixture.Operation) {
+			f.AddFault(testserver.Fault{Handler: sendBomb})
+			require.ErrorIs(f, op.Call(f.Context(), f.Client), webdelivery.ErrResponseTooLarge, op.Name)
+			assert.Equal(f, 1, f.Requests(op), op.Name)
+		})
+	})
+	// The client reads the beginning of a rejection, and some more so that the connection can be used again.
+	t.Run("refusal", func(t *testing.T) {
+		t.Parallel()
+		inSized(t, func(f *fixture.Fixture, op fixture.Operation) {
+			var taken atomic.Int64
+			send := endless(&taken, `{"description":"`, "a")
+			f.AddFault(testserver.Fault{Handler: func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(http.StatusBadRequest)
+				send(w, r)
+			}})
+			err := op.Call(f.Context(), f.Client)
+			require.ErrorIs(f, err, webdelivery.ErrBadRequest, op.Name)
+			assert.Less(f, taken.Load(), int64(512<<10), op.Name)
+			var e *webdelivery.Error
+			require.ErrorAs(f, err, &e)
+			assert.LessOrEqual(f, len(e.Body), 64<<10, op.Name)
+			assert.Less(f, len(err.Error()), 2000, op.Name)
+		})
+	})
+}
+
+// inSized runs a test for each kind of operation, with the cap.
+func inSized(t *testing.T, test func(f *fixture.Fixture, op fixture.Operation), options ...webdelivery.Option) {
+	t.Helper()
+	for _, op := range sized {
+		fixture.InService(t, fixture.Setup{Options: append(options, webdelivery.WithMaxResponseBytes(aCap))}, func(f *fixture.Fixture) { test(f, op) })
+	}
+}
+
+// A stream takes the same memory however long it is, with all parts except the rows within WithMaxResponseBytes. The
+// test counts all allocations, so that nothing depends on the garbage collector.
+func TestStreamsTakeConstantMemory(t *testing.T) { //nolint:paralleltest // what other tests allocate would be counted too
+	const length = 4 << 20
+	for name, text := range map[string][2]string{ //nolint:paralleltest // as said
+		"rows":           {`{"columns":[{"name":"a"},{"name":"b"}],"rows":[`, `[12345,"some text"],`},
+		"unknown array":  {`{"new":[`, `{"a":["some text",1,null]},`},
+		"unknown object": {`{"new":{`, `"a":"some text",`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			body := &repeated{text: text[0], then: strings.Repeat(text[1], 1000), left: length}
+			send := fixture.RoundTripper(func(*http.Request) (*http.Response, error) {
+				return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(body)}, nil
+			})
+			client, err := webdelivery.NewClient("https://api.example.com", fixture.Customer, webdelivery.BasicAuth(fixture.Username, fixture.Password),
+				webdelivery.WithHTTPClient(&http.Client{Transport: send}), webdelivery.WithMaxResponseBytes(1<<30),
+				webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1}))
+			require.NoError(t, err)
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			for _, err = range client.Stats.Events.All(t.Context(), fixture.FirstRows) {
+				continue
+			}
+			runtime.ReadMemStats(&after)
+			require.ErrorIs(t, err, errEnough)
+			assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(1<<20))
+		})
+	}
+}
+
+var errEnough = errors.New("enough")
+
+// repeated is a text, then another one again and again, then an error.
+type repeated struct {
+	text, then string
+	left       int
+}
+
+func (r *repeated) Read(p []byte) (int, error) {
+	if r.left <= 0 {
+		return 0, errEnough
+	}
+	if r.text == "" {
+		r.text = r.then
+	}
+	n := copy(p, r.text)
+	r.text = r.text[n:]
+	r.left -= n
+	return n, nil
+}
+
+// The cap also holds for compressed responses and for any announced length. A whole response takes a few times the
+// cap in memory, because a buffer grows by doubling, and nothing beyond it. The fake's own memory counts too; the
+// bomb has three times the limit.
+func TestWholeRepliesTakeTheCapInMemory(t *testing.T) { //nolint:paralleltest // what other tests allocate would be counted too
+	const most = 4 << 20
+	bomb()                                                  // is created once
+	for name, handler := range map[string]http.HandlerFunc{ //nolint:paralleltest // as said
+		"gzip bomb":    sendBomb,
+		"endless body": endless(new(atomic.Int64), `{"id":"`, "a"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, op := range []fixture.Operation{fixture.GetTask, fixture.Submit, fixture.CreateSession} {
+				fixture.InService(t, fixture.Setup{Options: []webdelivery.Option{webdelivery.WithMaxResponseBytes(most)}}, func(f *fixture.Fixture) {
+					f.AddFault(testserver.Fault{Handler: handler})
+					var before, after runtime.MemStats
+					runtime.ReadMemStats(&before)
+					err := op.Call(f.Context(), f.Client)
+					runtime.ReadMemStats(&after)
+					require.ErrorIs(f, err, webdelivery.ErrResponseTooLarge)
+					assert.Less(f, after.TotalAlloc-before.TotalAlloc, uint64(16*most), op.Name)
+				})
+			}
+		})
+	}
+}
+
+// raw is endless below HTTP.
+func raw(taken *atomic.Int64, begin, repeat string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			return
+		}
+		defer func() { _ = conn.Close() }()
+		for text := begin; err == nil && taken.Load() < 64<<20; text = repeat {
+			var n int
+			n, err = io.WriteString(conn, text)
+			taken.Add(int64(n))
+		}
+	}
+}
+
+// The transport limits what comes before a body: headers, and interim responses.
+func TestEndlessHeaders(t *testing.T) {
+	t.Parallel()
+	once := webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1})
+	for name, text := range endlessHeaders {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inSized(t, func(f *fixture.Fixture, op fixture.Operation) {
+				f.HTTP.Transport.(*http.Transport).MaxResponseHeaderBytes = aCap
+				var taken atomic.Int64
+				f.AddFault(testserver.Fault{Handler: raw(&taken, text[0], text[1])})
+				err := op.Call(f.Context(), f.Client)
+				var e *webdelivery.Error
+				require.ErrorAs(f, err, &e, op.Name)
+				assert.Less(f, taken.Load(), int64(aCap+slack), op.Name)
+			}, once)
+		})
+	}
+}
+
+// endlessHeaders are beginnings of responses, and what follows for ever.
+var endlessHeaders = map[string][2]string{
+	"many headers":        {"HTTP/1.1 200 OK\r\n", "X-A: " + strings.Repeat("a", 1000) + "\r\n"},
+	"one header":          {"HTTP/1.1 200 OK\r\nX-A: ", strings.Repeat("a", 1000)},
+	"status line":         {"HTTP/1.1 200 ", strings.Repeat("a", 1000)},
+	"continue":            {"", "HTTP/1.1 100 Continue\r\n\r\n"},
+	"early hints":         {"", "HTTP/1.1 103 Early Hints\r\nLink: </" + strings.Repeat("a", 900) + ">; rel=preload\r\n\r\n"},
+	"a chunk's extension": {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;", strings.Repeat("a", 1000)},
+	"trailers":            {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n", "X-A: " + strings.Repeat("a", 1000) + "\r\n"},
+}
