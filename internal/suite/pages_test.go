@@ -233,6 +233,28 @@ func TestHeadersAreToldInOnePlace(t *testing.T) {
 	}
 }
 
+// The files that the pages for maintainers name exist somewhere in the repository, and each test of the root stands
+// beside a file of its name.
+func TestFilesThatPagesNameExist(t *testing.T) {
+	t.Parallel()
+	exists, product := map[string]bool{}, map[string]bool{}
+	for name := range texts(t, ".go") {
+		exists[path.Base(name)] = true
+		product[name] = true
+	}
+	for _, page := range []string{"CONTRIBUTING.md", "docs/internals/architecture.md", "docs/internals/reliability.md", "internal/suite/README.md"} {
+		for _, name := range regexp.MustCompile(`\b[a-z][a-z0-9_]*\.go\b`).FindAllString(readPage(t, page), -1) {
+			assert.True(t, exists[name], "%s: there is no %s", page, name)
+		}
+	}
+	for name := range product {
+		of, is := strings.CutSuffix(name, "_test.go")
+		if is && !strings.Contains(name, "/") && !strings.HasPrefix(name, "example_") && name != "helpers_test.go" {
+			assert.True(t, product[strings.TrimSuffix(of, "_internal")+".go"], "%s: there is no file of its name; what every operation must hold is in internal/suite", name)
+		}
+	}
+}
+
 // Every program is in the list of programs.
 func TestEveryProgramIsFound(t *testing.T) {
 	t.Parallel()
