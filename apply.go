@@ -91,9 +91,9 @@ func (s *NetworkListsService) Apply(ctx context.Context, plan *Plan, options App
 	case err == nil:
 		return &a.result, nil
 	case a.uncertain || len(a.unproven)+a.result.Added+a.result.Removed > 0:
-		return &a.result, &changeError{err, OutcomeUnknown}
+		return &a.result, &outcomeError{err, OutcomeUnknown}
 	default:
-		return nil, &changeError{err, OutcomeNotApplied}
+		return nil, &outcomeError{err, OutcomeNotApplied}
 	}
 }
 

@@ -59,17 +59,17 @@ func NewClient(baseURL, customer string, auth Auth, options ...Option) (*Client,
 	if err != nil {
 		return nil, err
 	}
-	f := &conn{base: b, service: b.Key(), gate: newGate(b.Key(), limiter, s.retry), maxBody: s.maxBody, dialect: s.dialect}
-	sessions := &SessionsService{f}
-	f.transport = transport.New(transport.Config{
+	c := &conn{base: b, service: b.Key(), permits: newPermits(b.Key(), limiter, s.retry), maxBody: s.maxBody, dialect: s.dialect}
+	sessions := &SessionsService{c}
+	c.transport = transport.New(transport.Config{
 		Base: b, Credentials: auth.credentials(sessions.logIn), Next: s.next, Policy: transport.Policy(s.retry),
 		AttemptTimeout: s.attemptTimeout, IdleTimeout: s.idleTimeout, MaxBody: s.maxBody, UserAgent: s.userAgent, Logger: s.logger,
 	})
-	f.secrets = f.transport.Secrets()
-	tasks := &TasksService{f}
+	c.secrets = c.transport.Secrets()
+	tasks := &TasksService{c}
 	return &Client{
-		Tasks: tasks, Purge: &PurgeService{f}, Stats: newStatsService(f), NetworkLists: &NetworkListsService{f, tasks, lists.Limits{List: MaxListEntries, Call: maxUpdateEntries}},
-		Sessions: sessions, conn: f, limiter: limiter,
+		Tasks: tasks, Purge: &PurgeService{c}, Stats: newStatsService(c), NetworkLists: &NetworkListsService{c, tasks, lists.Limits{List: MaxListEntries, Call: maxUpdateEntries}},
+		Sessions: sessions, conn: c, limiter: limiter,
 	}, nil
 }
 

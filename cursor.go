@@ -121,8 +121,8 @@ type exportQuery struct {
 	Filter     string `json:"filter"`
 }
 
-func (p *statsParams) exportQuery(f *conn) exportQuery {
-	q := exportQuery{Customer: f.base.Customer(), Path: path.Dir(path.Dir(f.base.Path(""))), Dimensions: strings.Join(p.Dimensions, ",")}
+func (p *statsParams) exportQuery(c *conn) exportQuery {
+	q := exportQuery{Customer: c.base.Customer(), Path: path.Dir(path.Dir(c.base.Path(""))), Dimensions: strings.Join(p.Dimensions, ",")}
 	if p.Filter != nil {
 		q.Filter = filters.Expr.String(p.Filter)
 	}

@@ -336,10 +336,10 @@ func (s *NetworkListsService) ClearEntries(ctx context.Context, id string) (*Tas
 	}
 	rest, err := s.Entries(ctx, id, EntryOptions{Count: 1})
 	if err != nil {
-		return task, &changeError{fmt.Errorf("entries left after the batch deletion: %w", err), OutcomeUnknown}
+		return task, &outcomeError{fmt.Errorf("entries left after the batch deletion: %w", err), OutcomeUnknown}
 	}
 	if left := leftIn(rest); left > 0 {
-		return task, &changeError{fmt.Errorf("webdelivery: network list %s still has %s after the batch deletion; call ClearEntries again",
+		return task, &outcomeError{fmt.Errorf("webdelivery: network list %s still has %s after the batch deletion; call ClearEntries again",
 			redact.Line(s.conn.secrets.Text(id)), counted(left, "entry", "entries")), OutcomeUnknown}
 	}
 	return task, nil
@@ -418,5 +418,5 @@ func (s *NetworkListsService) snapshot(ctx context.Context, id string) (entries 
 
 // unusable returns the error for a list that cannot be used. Nothing was changed.
 func (s *NetworkListsService) unusable(format string, args ...any) error {
-	return &changeError{fmt.Errorf("%w: %s", ErrBadResponse, s.conn.secrets.Text(fmt.Sprintf(format, args...))), OutcomeNotApplied}
+	return &outcomeError{fmt.Errorf("%w: %s", ErrBadResponse, s.conn.secrets.Text(fmt.Sprintf(format, args...))), OutcomeNotApplied}
 }

@@ -261,15 +261,15 @@ func (e *joinedErrors) Error() string {
 
 func (e *joinedErrors) Unwrap() []error { return e.all }
 
-// changeError is the error of a change in several parts, with the outcome of the whole change.
-type changeError struct {
+// outcomeError is the error of a change in several parts, with the outcome of the whole change.
+type outcomeError struct {
 	err     error
 	outcome Outcome
 }
 
-func (e *changeError) Error() string           { return prefix + within(e.err.Error()) }
-func (e *changeError) Unwrap() error           { return e.err }
-func (e *changeError) outcomeOfWrite() Outcome { return e.outcome }
+func (e *outcomeError) Error() string           { return prefix + within(e.err.Error()) }
+func (e *outcomeError) Unwrap() error           { return e.err }
+func (e *outcomeError) outcomeOfWrite() Outcome { return e.outcome }
 
 // maxProblems limits how many problems one error lists, for example for a list of 50,000 bad entries.
 const maxProblems = 100

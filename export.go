@@ -82,7 +82,7 @@ func (e *LateError) outcomeOfWrite() Outcome { return OutcomeNotApplied }
 var ErrExportGap = errors.New("webdelivery: the service no longer has the next events of an export")
 
 func gap(from, to time.Time) error {
-	return &changeError{fmt.Errorf("%w: those from %s to %s are gone (EventsRetention); set AcceptGap to go on without them",
+	return &outcomeError{fmt.Errorf("%w: those from %s to %s are gone (EventsRetention); set AcceptGap to go on without them",
 		ErrExportGap, from.Format(time.RFC3339), to.Format(time.RFC3339)), OutcomeNotApplied}
 }
 
@@ -373,12 +373,12 @@ func (r *exportRun) Read(from, to time.Time, limit int64, replay *resume.Replay)
 	switch {
 	case unusable != nil:
 		r.final = true
-		return 0, &changeError{fmt.Errorf("%w: %w", ErrBadResponse, unusable), OutcomeNotApplied}
+		return 0, &outcomeError{fmt.Errorf("%w: %w", ErrBadResponse, unusable), OutcomeNotApplied}
 	case short:
 		got := r.position.Handed
 		return incomplete.Total, &IncompleteError{Got: got, Total: got + max(0, incomplete.Total-incomplete.Got)}
 	case err == nil && !r.stopped && replay.Lacking > 0 && !from.Before(r.KeptFrom()):
-		return 0, &changeError{fmt.Errorf("%w: the response lacks %d events that an earlier one had", ErrBadResponse, replay.Lacking), OutcomeNotApplied}
+		return 0, &outcomeError{fmt.Errorf("%w: the response lacks %d events that an earlier one had", ErrBadResponse, replay.Lacking), OutcomeNotApplied}
 	default:
 		return 0, err
 	}

@@ -89,9 +89,9 @@ func limiterFor(key string, limiter Limiter) (Limiter, error) {
 // clients of a process share it. It is the only package-level state.
 var purgePaces sync.Map // address.Base.Key to *pace.Limiter
 
-// newGate returns the gate of a client. The user's limiter gets a pace before it, which only waits after the
+// newPermits returns the permits of a client. The user's limiter gets a pace before it, which only waits after the
 // service has refused a purge as too fast.
-func newGate(key string, limiter Limiter, policy RetryPolicy) *transport.Gate {
+func newPermits(key string, limiter Limiter, policy RetryPolicy) *transport.Permits {
 	create := pace.New
 	if limiter != nil {
 		key, create = "limited "+key, pace.NewPace
@@ -100,7 +100,7 @@ func newGate(key string, limiter Limiter, policy RetryPolicy) *transport.Gate {
 	if !known {
 		shared, _ = purgePaces.LoadOrStore(key, create())
 	}
-	return &transport.Gate{Pace: shared.(*pace.Limiter), Limiter: adaptLimiter(limiter), Patience: policy.ThrottleTimeout}
+	return &transport.Permits{Pace: shared.(*pace.Limiter), Limiter: adaptLimiter(limiter), Patience: policy.ThrottleTimeout}
 }
 
 // adaptLimiter adapts the user's limiter to transport. It returns nil for nil.
@@ -111,16 +111,18 @@ func adaptLimiter(limiter Limiter) *transport.Limiter {
 	adapted := &transport.Limiter{}
 	switch l := limiter.(type) {
 	case PermitLimiter:
-		adapted.Acquire = func(ctx context.Context) (transport.Lease, error) {
+		adapted.Acquire = func(ctx context.Context) (transport.LimiterPermit, error) {
 			p, err := l.Acquire(ctx)
-			return transport.Lease(p), err
+			return transport.LimiterPermit(p), err
 		}
 	case *rate.Limiter:
-		adapted.Acquire = func(ctx context.Context) (transport.Lease, error) {
-			return transport.Lease{}, permitError(ctx, l.Wait(ctx))
+		adapted.Acquire = func(ctx context.Context) (transport.LimiterPermit, error) {
+			return transport.LimiterPermit{}, permitError(ctx, l.Wait(ctx))
 		}
 	default:
-		adapted.Acquire = func(ctx context.Context) (transport.Lease, error) { return transport.Lease{}, l.Wait(ctx) }
+		adapted.Acquire = func(ctx context.Context) (transport.LimiterPermit, error) {
+			return transport.LimiterPermit{}, l.Wait(ctx)
+		}
 	}
 	if p, ok := limiter.(Pauser); ok {
 		adapted.Pause = p.Pause

@@ -255,7 +255,7 @@ func (s *NetworkListsService) GetByName(ctx context.Context, name string) (*Netw
 	if len(ids) > 1 {
 		shown := s.conn.secrets.Text(strings.Join(ids[:min(len(ids), 5)], ", ")) //nolint:mnd // enough to choose one
 		several := fmt.Sprintf("webdelivery: %d network lists have the name %s: %s", len(ids), text, shown)
-		return nil, &changeError{errors.New(redact.Line(several)), OutcomeNotApplied}
+		return nil, &outcomeError{errors.New(redact.Line(several)), OutcomeNotApplied}
 	}
 	if len(ids) == 1 {
 		if err := s.usable(ids[0]); err != nil {
@@ -266,7 +266,7 @@ func (s *NetworkListsService) GetByName(ctx context.Context, name string) (*Netw
 			return list, err
 		}
 	}
-	return nil, &changeError{fmt.Errorf("%w: no network list has the name %s", ErrNotFound, redact.Line(text)), OutcomeNotApplied}
+	return nil, &outcomeError{fmt.Errorf("%w: no network list has the name %s", ErrNotFound, redact.Line(text)), OutcomeNotApplied}
 }
 
 // Entries returns one page of a list's entries. If a number is below 0, it returns a [*ValidationError].

@@ -156,7 +156,7 @@ func WithDialect(dialect Dialect) Option {
 	return func(s *settings) error {
 		var err error
 		if s.dialect, err = dialect.withDefaults(); err != nil {
-			return &changeError{fmt.Errorf("WithDialect: %w", err), OutcomeNotApplied}
+			return &outcomeError{fmt.Errorf("WithDialect: %w", err), OutcomeNotApplied}
 		}
 		return nil
 	}

@@ -51,19 +51,19 @@ func (e *IncompleteError) Error() string {
 func (e *IncompleteError) outcomeOfWrite() Outcome { return OutcomeNotApplied }
 
 // eachItem returns the items of all pages. It prefetches up to ahead pages.
-func eachItem[T any, P resourceOf[T]](ctx context.Context, f *conn, first call, ahead int) iter.Seq2[T, error] {
+func eachItem[T any, P resourceOf[T]](ctx context.Context, c *conn, first call, ahead int) iter.Seq2[T, error] {
 	collection := paging.Collection[T]{
 		Query: first.Query, Ahead: min(ahead, 1_000),
 		Read: func(ctx context.Context, query string) ([]T, paging.Page, error) {
 			cl := first
 			cl.Query = query
 			ctx, join := apart(ctx)
-			page, facts, err := readPage[T, P](ctx, f, cl)
+			page, facts, err := readPage[T, P](ctx, c, cl)
 			facts.Taken = join
 			return page.Items, facts, err
 		},
 		Broken: func(pages int, reason string) error {
-			return &IncompleteError{Path: f.secrets.Text(f.base.Path(first.Path)), Page: pages, Reason: f.secrets.Text(reason)}
+			return &IncompleteError{Path: c.secrets.Text(c.base.Path(first.Path)), Page: pages, Reason: c.secrets.Text(reason)}
 		},
 	}
 	return collection.All(ctx)
@@ -104,8 +104,8 @@ type Page[T any] struct {
 }
 
 // fetchPage reads one page.
-func fetchPage[T any, P resourceOf[T]](ctx context.Context, f *conn, cl call) (*Page[T], error) {
-	page, _, err := readPage[T, P](ctx, f, cl)
+func fetchPage[T any, P resourceOf[T]](ctx context.Context, c *conn, cl call) (*Page[T], error) {
+	page, _, err := readPage[T, P](ctx, c, cl)
 	if err != nil {
 		return nil, err
 	}
@@ -114,8 +114,8 @@ func fetchPage[T any, P resourceOf[T]](ctx context.Context, f *conn, cl call) (*
 
 // readPage reads an envelope, an object with tasks, or a bare array (open point 2). It also returns what the page says
 // of others.
-func readPage[T any, P resourceOf[T]](ctx context.Context, f *conn, cl call) (page Page[T], facts paging.Page, err error) {
-	r, err := f.send(ctx, cl)
+func readPage[T any, P resourceOf[T]](ctx context.Context, c *conn, cl call) (page Page[T], facts paging.Page, err error) {
+	r, err := c.send(ctx, cl)
 	if e, ok := errors.AsType[*Error](err); ok && (errors.Is(e, ErrNotFound) || errors.Is(e, ErrBadRequest)) {
 		return page, paging.Page{Refused: fmt.Sprint(e.status(), " ", e.Description)}, err
 	}
@@ -205,12 +205,12 @@ const pageOfEntries = 1_000 // entries per page when the SDK reads all
 
 // largePages returns the items of all pages, 1,000 per page. The document names no largest count (open point 49), so a
 // service may refuse that one with 400. Then the pages have the size that the service chooses.
-func largePages[T any, P resourceOf[T]](ctx context.Context, f *conn, pagesOf func(count int) call, ahead int) iter.Seq2[T, error] {
+func largePages[T any, P resourceOf[T]](ctx context.Context, c *conn, pagesOf func(count int) call, ahead int) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		// read yields all items, unless the first page is refused. refused is the error of the large one.
 		read := func(count int, refused error) error {
 			first := true
-			for item, err := range eachItem[T, P](ctx, f, pagesOf(count), ahead) {
+			for item, err := range eachItem[T, P](ctx, c, pagesOf(count), ahead) {
 				if e, ok := errors.AsType[*Error](err); first && refused == nil && ok && e.StatusCode == http.StatusBadRequest {
 					return err
 				}

@@ -229,7 +229,7 @@ func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []str
 }
 
 // planEnded returns the error of a Plan whose context has ended.
-func planEnded(err error) error { return &changeError{fmt.Errorf("plan: %w", err), OutcomeNotApplied} }
+func planEnded(err error) error { return &outcomeError{fmt.Errorf("plan: %w", err), OutcomeNotApplied} }
 
 // readDesired reads the entries before the list is read, and refuses entries that no list can hold.
 func readDesired(ctx context.Context, texts []string, merge bool, most int) (*lists.Desired, error) {
@@ -340,7 +340,7 @@ func (s *NetworkListsService) changesOf(p *Plan, add, held []lists.Entry) (*list
 				return nil, s.shown(p).refused(invalid("type", "is %s, but the plan was made for a list of type %s", p.Type, other))
 			}
 		}
-		return nil, &changeError{fmt.Errorf("%w: it has changed since the plan was made", ErrPlanStale), OutcomeNotApplied}
+		return nil, &outcomeError{fmt.Errorf("%w: it has changed since the plan was made", ErrPlanStale), OutcomeNotApplied}
 	}
 	changes, misfit := lists.Stored(held, add, readEntries(p.Remove))
 	if misfit == nil && changes.Size() > s.limits.List {

@@ -170,8 +170,8 @@ func (r *response) noReceipt(body *PurgeReceipt, err, elsewhere error) error {
 
 // transactionAt returns the id at the end of a transaction's address, or 0 if there is none. It returns an error if the
 // address does not lead to this service.
-func (f *conn) transactionAt(address string) (int64, error) {
-	path, _, err := f.resolve("transaction_status_uri", address)
+func (c *conn) transactionAt(address string) (int64, error) {
+	path, _, err := c.resolve("transaction_status_uri", address)
 	if relative := strings.HasPrefix(address, "/") && !strings.HasPrefix(address, "//"); err != nil && !relative {
 		return 0, err
 	}

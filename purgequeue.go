@@ -315,21 +315,21 @@ func (q *PurgeQueue) PurgeFrom(
 		return checked, err
 	}, func(call int, r batch.Result) { ended(call, resultOf(r)) })
 	if err != nil {
-		return &changeError{err, OutcomeNotApplied}
+		return &outcomeError{err, OutcomeNotApplied}
 	}
 	return nil
 }
 
 // whyLeft returns the error of a caller whose context has ended, with the reason why its purge was not sent, if known.
 func (q *PurgeQueue) whyLeft(ctx context.Context, sent bool) error {
-	if q.service.conn.gate.Pace.Refusing() {
+	if q.service.conn.permits.Pace.Refusing() {
 		return fmt.Errorf("%w while the service refused purges as too fast", ctx.Err())
 	}
 	if sent {
 		return fmt.Errorf("%w while the purge was under way", ctx.Err())
 	}
 	err := fmt.Errorf("%w before the purge was sent", ctx.Err())
-	if l := q.service.conn.gate.Limiter; l != nil && l.Waiting != nil {
+	if l := q.service.conn.permits.Limiter; l != nil && l.Waiting != nil {
 		if why := l.Waiting(); why != nil {
 			err = fmt.Errorf("%w: %v", err, why) //nolint:errorlint // only ctx has ended this call
 		}
@@ -342,7 +342,7 @@ func (q *PurgeQueue) acquire(ctx context.Context) (batch.Permit, error) {
 	if err := q.service.conn.transport.LogIn(ctx); err != nil {
 		return nil, err
 	}
-	p, err := q.service.conn.gate.Acquire(ctx)
+	p, err := q.service.conn.permits.Acquire(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -93,7 +93,7 @@ type conn struct {
 	base      *address.Base
 	transport *transport.Transport
 	secrets   *transport.Secrets
-	gate      *transport.Gate
+	permits   *transport.Permits
 	maxBody   int64 // limit in bytes of a response that is read whole
 	dialect   Dialect
 	service   string // service and customer, with the host in its normal form
@@ -101,7 +101,7 @@ type conn struct {
 
 // resolve returns the path and query below the base of an address from the service or from a caller of Do. If the
 // address leads elsewhere, it returns a *ValidationError.
-func (f *conn) resolve(field, address string) (path, query string, err error) {
-	path, query, err = f.base.Resolve(field, address)
+func (c *conn) resolve(field, address string) (path, query string, err error) {
+	path, query, err = c.base.Resolve(field, address)
 	return path, query, asValidation(err)
 }

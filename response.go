@@ -32,10 +32,10 @@ var loginHeaders = []string{"Content-Type", "Date", "Location", "Retry-After"}
 
 // newError returns the error of a call. cause is what failed besides the status, or nil. The client's secrets are
 // removed here from every text of the service or a transport.
-func (f *conn) newError(r *transport.Response, cause error) *Error {
+func (c *conn) newError(r *transport.Response, cause error) *Error {
 	e := &Error{
-		StatusCode: r.Status, Code: r.Code, Method: r.Request.Method, Host: f.base.Host(), Path: f.secrets.Text(f.base.Path(r.Request.Path)),
-		Header: f.safeHeader(r.Header), RequestID: f.secrets.RequestID(r.Header), Attempts: r.Attempts, outcome: Outcome(r.Outcome), tooFast: r.TooFast, authFailed: r.Unauthorized,
+		StatusCode: r.Status, Code: r.Code, Method: r.Request.Method, Host: c.base.Host(), Path: c.secrets.Text(c.base.Path(r.Request.Path)),
+		Header: c.safeHeader(r.Header), RequestID: c.secrets.RequestID(r.Header), Attempts: r.Attempts, outcome: Outcome(r.Outcome), tooFast: r.TooFast, authFailed: r.Unauthorized,
 	}
 	body := r.Body
 	if r.Request.Class == transport.Login {
@@ -44,15 +44,15 @@ func (f *conn) newError(r *transport.Response, cause error) *Error {
 	}
 	switch to := e.Header.Get("Location"); {
 	case !e.redirected():
-		e.Description = f.secrets.Text(cmp.Or(wire.ErrorText(body), http.StatusText(e.status())))
-		e.Body = f.secrets.Excerpt(body, redact.Most)
+		e.Description = c.secrets.Text(cmp.Or(wire.ErrorText(body), http.StatusText(e.status())))
+		e.Body = c.secrets.Excerpt(body, redact.Most)
 	case to == "": // the body of a redirect repeats its target
 		e.Description = "redirect without a Location not followed"
 	default:
 		e.Description = "redirect to " + to + " not followed"
 	}
 	if cause != nil {
-		e.cause = f.secrets.Error(cause)
+		e.cause = c.secrets.Error(cause)
 	}
 	if login, ok := errors.AsType[*Error](cause); ok && r.LoginFailed && r.Status == 0 {
 		// The error of a failed login has the status of the login's own response.
@@ -69,26 +69,26 @@ var unsafeHeaders = []string{
 }
 
 // safeHeader returns a copy of a response's header without credentials. Of a Location it keeps only the origin.
-func (f *conn) safeHeader(h http.Header) http.Header {
+func (c *conn) safeHeader(h http.Header) http.Header {
 	safe := make(http.Header, len(h))
 	for name, values := range h {
-		if slices.Contains(unsafeHeaders, http.CanonicalHeaderKey(name)) || f.secrets.Text(name) != name {
+		if slices.Contains(unsafeHeaders, http.CanonicalHeaderKey(name)) || c.secrets.Text(name) != name {
 			continue
 		}
 		for _, v := range values {
-			safe[name] = append(safe[name], f.secrets.Text(v))
+			safe[name] = append(safe[name], c.secrets.Text(v))
 		}
 	}
 	if location := h.Get("Location"); location != "" {
-		safe.Set("Location", f.secrets.Text(f.base.OriginOf(location)))
+		safe.Set("Location", c.secrets.Text(c.base.OriginOf(location)))
 	}
 	return safe
 }
 
 // redactAll removes the client's secrets from texts that become a part of an error.
-func (f *conn) redactAll(texts ...*string) {
+func (c *conn) redactAll(texts ...*string) {
 	for _, text := range texts {
-		*text = f.secrets.Text(*text)
+		*text = c.secrets.Text(*text)
 	}
 }
 
@@ -220,8 +220,8 @@ func (r *response) decodeResource(value resource) error {
 }
 
 // fetch sends a call and reads the response into a new resource.
-func fetch[T any, P resourceOf[T]](ctx context.Context, f *conn, cl call) (*T, error) {
-	r, err := f.send(ctx, cl)
+func fetch[T any, P resourceOf[T]](ctx context.Context, c *conn, cl call) (*T, error) {
+	r, err := c.send(ctx, cl)
 	if err != nil {
 		return nil, err
 	}
@@ -244,7 +244,7 @@ func (r *response) checkID(id string) error {
 func sameID(a, b string) bool { return strings.EqualFold(a, b) }
 
 // send sends a call and returns its response.
-func (f *conn) send(ctx context.Context, cl call) (response, error) {
+func (c *conn) send(ctx context.Context, cl call) (response, error) {
 	if cl.invalid != nil {
 		return response{}, cl.invalid
 	}
@@ -253,17 +253,17 @@ func (f *conn) send(ctx context.Context, cl call) (response, error) {
 		return response{}, err
 	}
 	if cl.limited {
-		cl.Gate = f.gate
+		cl.Permits = c.permits
 	}
-	r := f.transport.Send(ctx, cl.Request)
-	f.tell(ctx, r)
+	r := c.transport.Send(ctx, cl.Request)
+	c.tell(ctx, r)
 	if wrong, ok := errors.AsType[*address.Error](r.Err); ok && r.Attempts == 0 {
 		return response{}, asValidation(wrong)
 	}
 	if !r.OK {
-		return response{}, f.newError(r, r.Err)
+		return response{}, c.newError(r, r.Err)
 	}
-	result := response{r, f, cl.id}
+	result := response{r, c, cl.id}
 	// The service sends no page, but a proxy with a login page does, under any label, so nothing is known of a write.
 	body := bytes.TrimSpace(r.Body)
 	if bytes.HasPrefix(body, []byte("<")) || wire.IsHTML(r.Header) && (r.Stream != nil || len(body) > 0) {
@@ -276,10 +276,10 @@ func (f *conn) send(ctx context.Context, cl call) (response, error) {
 }
 
 // tell writes a response for the caller.
-func (f *conn) tell(ctx context.Context, r *transport.Response) {
+func (c *conn) tell(ctx context.Context, r *transport.Response) {
 	if sink, _ := ctx.Value(responseKey{}).(*responseSink); sink != nil {
 		*sink.to = Response{
-			Operation: r.Request.Operation, StatusCode: r.Status, Header: f.safeHeader(r.Header), RequestID: f.secrets.RequestID(r.Header),
+			Operation: r.Request.Operation, StatusCode: r.Status, Header: c.safeHeader(r.Header), RequestID: c.secrets.RequestID(r.Header),
 			Attempts: r.Attempts, Duration: r.Duration,
 		}
 	}

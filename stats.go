@@ -30,13 +30,13 @@ type StatsService struct {
 	TrafficShapingTrends *StatsFamily[TrendsQuery]
 }
 
-func newStatsService(f *conn) *StatsService {
+func newStatsService(c *conn) *StatsService {
 	return &StatsService{
-		conn:                 f,
-		Events:               &StatsFamily[EventsQuery]{conn: f, rules: eventsRules},
-		WAFTrends:            &StatsFamily[TrendsQuery]{conn: f, rules: wafTrendsRules},
-		RequestTrends:        &StatsFamily[TrendsQuery]{conn: f, rules: requestTrendsRules},
-		TrafficShapingTrends: &StatsFamily[TrendsQuery]{conn: f, rules: shapingTrendsRules},
+		conn:                 c,
+		Events:               &StatsFamily[EventsQuery]{conn: c, rules: eventsRules},
+		WAFTrends:            &StatsFamily[TrendsQuery]{conn: c, rules: wafTrendsRules},
+		RequestTrends:        &StatsFamily[TrendsQuery]{conn: c, rules: requestTrendsRules},
+		TrafficShapingTrends: &StatsFamily[TrendsQuery]{conn: c, rules: shapingTrendsRules},
 	}
 }
 

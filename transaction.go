@@ -64,8 +64,8 @@ func (t *Transaction) endedBadly() bool {
 	})
 }
 
-func (f *conn) fetchTransaction(ctx context.Context, cl call) (*Transaction, error) {
-	r, err := f.send(ctx, cl)
+func (c *conn) fetchTransaction(ctx context.Context, cl call) (*Transaction, error) {
+	r, err := c.send(ctx, cl)
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ import (
 const (
 	sendWithin   = 10 * time.Second       // from asking Redis to the start of the request
 	arriveWithin = 5 * time.Second        // from the start to the arrival; see webdelivery.Permit
-	answerWithin = 3 * time.Second        // without a reply for this long, Redis counts as unreachable
+	replyWithin = 3 * time.Second        // without a reply for this long, Redis counts as unreachable
 	askAgain     = 100 * time.Millisecond // after a failure
 	maxPause     = time.Minute
 	shyness      = 40 * time.Millisecond // how long a new caller lets others go first
@@ -66,7 +66,7 @@ func ClientOptions(addrs ...string) *redis.UniversalOptions {
 	return &redis.UniversalOptions{
 		Addrs: addrs, ContextTimeoutEnabled: true,
 		MaxRetries: -1, DialerRetries: 1, // the limiter itself retries
-		DialTimeout: answerWithin, ReadTimeout: answerWithin, WriteTimeout: answerWithin,
+		DialTimeout: replyWithin, ReadTimeout: replyWithin, WriteTimeout: replyWithin,
 		// Redis 7.0 does not have the commands that these send, so no ACL can allow them.
 		DisableIdentity: true, MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
@@ -168,14 +168,14 @@ func (l *Limiter) Acquire(ctx context.Context) (webdelivery.Permit, error) {
 		switch {
 		case a.taken:
 			return l.permit(sent.Add(sendWithin), token), nil
-		case a == (answer{}):
+		case a == (reply{}):
 			return none, l.gaveUp(ctx.Err())
 		case a.down == nil: // the next attempt should reach Redis just when a slot becomes free
 			heard = time.Now()
 			a.wait += punctual + delay(time.Since(began)) - time.Since(sent)
 		case l.clients > 0:
-			return none, l.sleep(ctx, answer{wait: time.Duration(l.clients) * l.interval})
-		case a.down.refused || time.Since(heard) >= answerWithin:
+			return none, l.sleep(ctx, reply{wait: time.Duration(l.clients) * l.interval})
+		case a.down.refused || time.Since(heard) >= replyWithin:
 			l.failed = a.down
 			return none, a.down
 		}
@@ -196,7 +196,7 @@ func delay(waited time.Duration) time.Duration {
 }
 
 // sleep waits for a.wait. It returns an error when ctx ends, or at once if the deadline of ctx comes first.
-func (l *Limiter) sleep(ctx context.Context, a answer) error {
+func (l *Limiter) sleep(ctx context.Context, a reply) error {
 	l.waiting.Store(&waiting{time.Now().Add(a.wait), a.down})
 	if until, ends := ctx.Deadline(); ends && time.Until(until) < a.wait {
 		return l.gaveUp(context.DeadlineExceeded)
@@ -221,7 +221,7 @@ func (l *Limiter) Waiting() error {
 	case time.Now().Before(w.next):
 		return fmt.Errorf("redislimit: the next permit comes in %v or later", time.Until(w.next).Round(time.Millisecond))
 	default:
-		return l.unavailable(fmt.Errorf("no answer for %v", time.Since(w.next).Round(time.Millisecond)))
+		return l.unavailable(fmt.Errorf("no reply for %v", time.Since(w.next).Round(time.Millisecond)))
 	}
 }
 
@@ -252,29 +252,29 @@ func (l *Limiter) unavailable(cause error) *UnavailableError {
 // refusal matches replies that a retry does not change. Others, such as LOADING or READONLY, pass.
 var refusal = regexp.MustCompile(`^(ERR )?(NOPERM|NOAUTH|WRONGPASS|WRONGTYPE|unknown|Invalid command) `)
 
-// answer is the result of asking Redis for a slot. The zero value means that the context has ended.
-type answer struct {
+// reply is the result of asking Redis for a slot. The zero value means that the context has ended.
+type reply struct {
 	taken bool              // a slot was taken
 	wait  time.Duration     // otherwise, how long to wait before asking again
 	down  *UnavailableError // why there was no reply
 }
 
 // ask asks Redis for a slot. If ctx ends first, or if the reply that gave a slot may have been lost, ask frees it.
-func (l *Limiter) ask(ctx context.Context, token string) answer {
-	answers := make(chan answer)
+func (l *Limiter) ask(ctx context.Context, token string) reply {
+	replies := make(chan reply)
 	go func() {
-		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerWithin)
+		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), replyWithin)
 		defer cancel()
 		taken, turn := sendWithin+arriveWithin+l.hold(), l.interval-l.interval/20
 		ms, err := takeScript.Run(within, l.rdb, l.keys, token, taken.Milliseconds(), turn.Milliseconds(), maxPause.Milliseconds()).Int64Slice()
-		a := answer{wait: askAgain}
+		a := reply{wait: askAgain}
 		if err != nil {
 			a.down = l.unavailable(err)
 		} else { // even if a purge arrives just now, its slot is free after hold
-			a = answer{taken: ms[0] == 1, wait: max(min(time.Duration(ms[1])*time.Millisecond, l.hold()), time.Duration(ms[2])*time.Millisecond)}
+			a = reply{taken: ms[0] == 1, wait: max(min(time.Duration(ms[1])*time.Millisecond, l.hold()), time.Duration(ms[2])*time.Millisecond)}
 		}
 		select {
-		case answers <- a:
+		case replies <- a:
 			if err == nil {
 				return
 			}
@@ -283,10 +283,10 @@ func (l *Limiter) ask(ctx context.Context, token string) answer {
 		l.end(ctx, token, time.Time{})
 	}()
 	select {
-	case a := <-answers:
+	case a := <-replies:
 		return a
 	case <-ctx.Done():
-		return answer{}
+		return reply{}
 	}
 }
 
@@ -305,7 +305,7 @@ func (l *Limiter) permit(expires time.Time, token string) webdelivery.Permit {
 // end makes the slot of a token free hold after its purge arrived, or at once if arrived is zero. If Redis cannot be
 // told, the slot expires by itself once the permit can no longer be in use.
 func (l *Limiter) end(ctx context.Context, token string, arrived time.Time) {
-	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerWithin)
+	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), replyWithin)
 	defer cancel()
 	for within.Err() == nil {
 		life := time.Duration(0)
@@ -336,7 +336,7 @@ func (l *Limiter) Pause(ctx context.Context, d time.Duration) error {
 	if l.keys == nil || d < time.Millisecond {
 		return nil
 	}
-	within, cancel := context.WithTimeout(ctx, answerWithin)
+	within, cancel := context.WithTimeout(ctx, replyWithin)
 	defer cancel()
 	if err := pauseScript.Run(within, l.rdb, l.keys, min(d, maxPause).Milliseconds()).Err(); err != nil {
 		return l.unavailable(err)

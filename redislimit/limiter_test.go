@@ -54,7 +54,7 @@ func TestWhyThereIsNoPermit(t *testing.T) {
 			why   string
 		}{
 			{"gone", options(gone), "Redis at " + gone + " is unreachable: dial tcp"},
-			{"hung", options(slow.Addr), "Redis at " + slow.Addr + " is unreachable: no answer for "},
+			{"hung", options(slow.Addr), "Redis at " + slow.Addr + " is unreachable: no reply for "},
 			{"paused", options(w.redis.Addr), "the next permit comes in "},
 		} {
 			w.Run(tt.name, func(t *testing.T) {
@@ -83,7 +83,7 @@ func TestWhyThereIsNoPermit(t *testing.T) {
 	})
 }
 
-// Without a deadline, all callers that wait for a Redis that does not answer get an error after 3 s, not one after the other.
+// Without a deadline, all callers that wait for a Redis that does not reply get an error after 3 s, not one after the other.
 func TestRedisIsDown(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
@@ -184,7 +184,7 @@ func TestRedisRefuses(t *testing.T) {
 	})
 }
 
-// With FallbackLocal, purges go on at the rate of a share, and come from Redis again as soon as it answers.
+// With FallbackLocal, purges go on at the rate of a share, and come from Redis again as soon as it replies.
 func TestFallbackLocal(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
@@ -236,7 +236,7 @@ func (w *world) slots() int64 {
 }
 
 // A slot whose purge never leaves is free again: if nothing was sent, if the caller leaves during the question, if the
-// answer is lost.
+// reply is lost.
 func TestUnusedSlots(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
@@ -257,7 +257,7 @@ func TestUnusedSlots(t *testing.T) {
 		left := make(chan error, 1)
 		go func() { left <- limiter.Wait(ctx) }()
 		require.Eventually(w, func() bool { return w.slots() == 1 }, patience, time.Millisecond)
-		cancel() // the answer is on its way
+		cancel() // the reply is on its way
 		require.ErrorIs(w, <-left, context.Canceled)
 		require.Eventually(w, func() bool { return w.slots() == 0 }, 12*time.Second, time.Millisecond)
 

@@ -34,7 +34,7 @@ type call struct {
 
 	began     time.Time
 	last      attempt
-	answered  attempt       // the last one with a response
+	responded attempt       // the last one with a response
 	nothing   http.Response // all that the loop sees of any attempt
 	response  Response
 	attempts  int
@@ -59,8 +59,8 @@ func (t *Transport) Send(ctx context.Context, r Request) *Response {
 	case r.Permit != nil:
 		c.caller = r.Permit.caller
 		defer r.Permit.End(ctx, time.Time{}) // if there is no attempt
-	case r.Gate != nil:
-		c.caller = &pace.Caller{Patience: r.Gate.Patience}
+	case r.Permits != nil:
+		c.caller = &pace.Caller{Patience: r.Permits.Patience}
 	}
 	var err error
 	if c.url, err = t.Base.URL(r.Path, r.Query); err != nil {
@@ -104,13 +104,13 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 	}
 	if a.status != 0 {
-		c.answered = *a
+		c.responded = *a
 	}
-	if c.Gate != nil && c.succeeded() {
+	if c.Permits != nil && c.succeeded() {
 		a.permit.paced.Accepted()
 	}
 	if status := a.effectiveStatus(); c.login != nil && a.err == nil && !a.transient() &&
-		status < http.StatusInternalServerError && c.Rules.credentials(status) == taken {
+		status < http.StatusInternalServerError && c.Rules.credentials(status) == accepted {
 		c.login.accepted(a.generation, c.doubted)
 	}
 	if c.t.Logger != nil {
@@ -123,7 +123,7 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 // login may take long, so it comes before the permit. If another call renews the session during the wait for the
 // permit, prepare returns the new one.
 func (c *call) prepare() (shown credential, waited time.Duration, err error) {
-	if shown, err = c.credential(); err != nil || c.Gate == nil {
+	if shown, err = c.credential(); err != nil || c.Permits == nil {
 		return shown, 0, cmp.Or(err, c.ctx.Err()) // net/http would not send the request either, but would not report that
 	}
 	a, began := &c.last, time.Now()
@@ -131,11 +131,11 @@ func (c *call) prepare() (shown credential, waited time.Duration, err error) {
 	case c.attempts == 1 && c.Permit != nil:
 		a.permit = c.Permit
 	case c.giveUpAt.IsZero():
-		a.permit, err = c.Gate.acquire(c.ctx, c.caller)
+		a.permit, err = c.Permits.acquire(c.ctx, c.caller)
 	default: // no longer than the policy retries a refused request
 		bounded, cancel := context.WithDeadline(c.ctx, c.giveUpAt)
 		defer cancel()
-		a.permit, err = c.Gate.acquire(bounded, c.caller)
+		a.permit, err = c.Permits.acquire(bounded, c.caller)
 		deadline, ends := c.ctx.Deadline()
 		if err != nil && c.ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) && (!ends || c.giveUpAt.Before(deadline)) {
 			err = unsent("waiting for a purge permit", c.t.Policy.gaveUp())
@@ -166,10 +166,10 @@ func (c *call) noteRefusal() {
 	if c.giveUpAt.IsZero() {
 		c.giveUpAt = a.refusal.Since.Add(c.t.Policy.ThrottleTimeout)
 	}
-	if !a.refusal.Everybody || c.Gate.Limiter == nil || c.Gate.Limiter.Pause == nil {
+	if !a.refusal.Everybody || c.Permits.Limiter == nil || c.Permits.Limiter.Pause == nil {
 		return
 	}
-	if err := c.Gate.Limiter.Pause(c.ctx, a.refusal.Wait); err != nil {
+	if err := c.Permits.Limiter.Pause(c.ctx, a.refusal.Wait); err != nil {
 		c.warn("webdelivery: purge limiter not paused", err)
 	}
 }
@@ -228,7 +228,7 @@ func (c *call) carryOut(v verdict) bool {
 	case v.action == retry:
 		c.failures++
 		return true
-	case v.action == comeAgain:
+	case v.action == retryFree:
 		return true
 	case v.action == renew:
 		again = c.login.renew(generation, c.renewed) && !c.renewed
@@ -240,7 +240,7 @@ func (c *call) carryOut(v verdict) bool {
 	}
 	if again {
 		c.renewed, c.newerThan = true, generation
-		c.answered = attempt{} // this refusal says nothing about the next attempt
+		c.responded = attempt{} // this refusal says nothing about the next attempt
 	}
 	return again
 }
@@ -259,7 +259,7 @@ func (c *call) finish() *Response {
 		r.Outcome = outcomes.Unknown
 	}
 	if !r.OK {
-		r.TooFast = c.answered.tooFast()
+		r.TooFast = c.responded.tooFast()
 		r.Unauthorized = c.Rules.refusesCredentials(a.effectiveStatus())
 		r.Err = cmp.Or(a.err, c.why)
 		if ended := c.ctx.Err(); ended != nil {
@@ -267,7 +267,7 @@ func (c *call) finish() *Response {
 		}
 		f, ok := errors.AsType[*failure](r.Err)
 		r.LoginFailed = ok && f.login
-		a = &c.answered // keep the last response even if a later attempt got none
+		a = &c.responded // keep the last response even if a later attempt got none
 	}
 	r.Status, r.Code, r.Header, r.Body, r.Stream = a.status, a.code, a.header, a.body, a.stream
 	return r

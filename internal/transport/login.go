@@ -21,12 +21,12 @@ type login struct {
 	learn  func(token redact.Secret) // called before a session is used
 
 	mu      sync.Mutex
-	session session // from the last login; generation 0 before the first
-	valid   bool    // the session has not been refused
-	worked  bool    // the service has accepted the session
-	flight  *flight // the current login; nil if there is none
+	session session       // from the last login; generation 0 before the first
+	valid   bool          // the session has not been refused
+	worked  bool          // the service has accepted the session
+	pending *pendingLogin // the current login; nil if there is none
 
-	strikes   int       // refused logins and refused new sessions since a session last worked
+	refusals  int       // refused logins and refused new sessions since a session last worked
 	notBefore time.Time // no login before this time
 	lastErr   error     // the error of the last refusal
 }
@@ -39,8 +39,8 @@ type session struct {
 	created    time.Time // when the login succeeded
 }
 
-// flight is a login in progress. session and err are set before done is closed.
-type flight struct {
+// pendingLogin is a login in progress. session and err are set before done is closed.
+type pendingLogin struct {
 	done    chan struct{}
 	cancel  context.CancelFunc
 	waiters int
@@ -65,8 +65,8 @@ func (l *login) current(ctx context.Context, newerThan uint64, doubted int) (ses
 		f.waiters--
 		// When the last waiter was canceled, the login ends, so that no goroutine stays behind. When it leaves because of its
 		// deadline, the login goes on: the next call's deadline is probably as short.
-		if f.waiters == 0 && l.flight == f && errors.Is(ctx.Err(), context.Canceled) {
-			l.flight = nil
+		if f.waiters == 0 && l.pending == f && errors.Is(ctx.Err(), context.Canceled) {
+			l.pending = nil
 			f.cancel()
 		}
 		return session{}, unsent("waiting for the login", ctx.Err())
@@ -75,42 +75,42 @@ func (l *login) current(ctx context.Context, newerThan uint64, doubted int) (ses
 
 // join returns the session if it is newer than newerThan. Otherwise it returns the login to wait for, which it starts
 // if none is running.
-func (l *login) join(ctx context.Context, newerThan uint64, doubted int) (session, *flight, error) {
+func (l *login) join(ctx context.Context, newerThan uint64, doubted int) (session, *pendingLogin, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.valid && l.session.generation > newerThan {
 		return l.session, nil, nil
 	}
-	if l.flight == nil {
+	if l.pending == nil {
 		if wait := time.Until(l.notBefore); wait > 0 {
 			what := fmt.Sprintf("login: not tried again for %v", wait.Round(time.Millisecond))
 			return session{}, nil, loginFailed(what, l.lastErr)
 		}
-		l.flight = &flight{done: make(chan struct{})}
+		l.pending = &pendingLogin{done: make(chan struct{})}
 		if doubted != 0 {
-			l.flight.doubted = append(slices.DeleteFunc(slices.Clone(l.session.doubted), func(s int) bool { return s == doubted }), doubted)
+			l.pending.doubted = append(slices.DeleteFunc(slices.Clone(l.session.doubted), func(s int) bool { return s == doubted }), doubted)
 		}
-		ctx, l.flight.cancel = context.WithCancel(context.WithoutCancel(ctx))
-		go l.run(ctx, l.flight)
+		ctx, l.pending.cancel = context.WithCancel(context.WithoutCancel(ctx))
+		go l.run(ctx, l.pending)
 	}
-	l.flight.waiters++
-	return session{}, l.flight, nil
+	l.pending.waiters++
+	return session{}, l.pending, nil
 }
 
 // run logs in and sets the result of f.
-func (l *login) run(ctx context.Context, f *flight) {
+func (l *login) run(ctx context.Context, f *pendingLogin) {
 	defer close(f.done)
 	defer f.cancel()
 	token, refused, err := l.create(ctx)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.flight == f {
-		l.flight = nil
+	if l.pending == f {
+		l.pending = nil
 	}
 	if err != nil {
 		f.err = loginFailed("login", err)
 		if refused {
-			l.strike(true, err)
+			l.countRefusal(true, err)
 		}
 		return
 	}
@@ -123,22 +123,22 @@ func (l *login) run(ctx context.Context, f *flight) {
 // maxCoolDown is the longest cool-down, so that a wrong password neither overloads the service nor locks the account.
 const maxCoolDown = 30 * time.Second
 
-// strike counts a refusal and starts a cool-down of 1 s, which doubles with each further refusal up to maxCoolDown. If
+// countRefusal counts a refusal and starts a cool-down of 1 s, which doubles with each further refusal up to maxCoolDown. If
 // certain is false, there may be another cause, such as a session that ended early, and the first refusal starts no
 // cool-down. The caller holds the lock.
-func (l *login) strike(certain bool, err error) {
+func (l *login) countRefusal(certain bool, err error) {
 	if certain {
-		l.strikes = max(l.strikes, 1)
+		l.refusals = max(l.refusals, 1)
 	}
-	if l.strikes > 0 {
-		l.notBefore = time.Now().Add(min(time.Second<<min(l.strikes-1, 5), maxCoolDown))
+	if l.refusals > 0 {
+		l.notBefore = time.Now().Add(min(time.Second<<min(l.refusals-1, 5), maxCoolDown))
 	}
-	l.strikes++
+	l.refusals++
 	l.lastErr = err
 }
 
 // possible reports whether a login is running or may start now. The caller holds the lock.
-func (l *login) possible() bool { return l.flight != nil || !time.Now().Before(l.notBefore) }
+func (l *login) possible() bool { return l.pending != nil || !time.Now().Before(l.notBefore) }
 
 // renew invalidates a refused session. It reports whether a retry makes sense, which is not the case during a
 // cool-down. again reports whether the call got this session after an earlier one was refused.
@@ -148,7 +148,7 @@ func (l *login) renew(generation uint64, again bool) bool {
 	if l.valid && generation == l.session.generation {
 		l.valid = false
 		if !l.worked {
-			l.strike(again, fmt.Errorf("the service refused the session that it had just created: %w", ErrUnauthorized))
+			l.countRefusal(again, fmt.Errorf("the service refused the session that it had just created: %w", ErrUnauthorized))
 		}
 	}
 	return l.valid || l.possible()
@@ -177,6 +177,6 @@ func (l *login) accepted(generation uint64, doubted int) {
 	if generation != l.session.generation {
 		return
 	}
-	l.worked, l.strikes = true, 0
+	l.worked, l.refusals = true, 0
 	l.session.doubted = slices.DeleteFunc(l.session.doubted, func(s int) bool { return s == doubted })
 }

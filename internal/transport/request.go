@@ -36,8 +36,8 @@ type Request struct {
 	Body   []byte      // JSON; nil for none
 	Header http.Header // further headers, in canonical form
 
-	Gate   *Gate   // gives each attempt its permit; nil if none is needed
-	Permit *Permit // for the first attempt, if the caller already has one
+	Permits *Permits // gives each attempt its permit; nil if none is needed
+	Permit  *Permit  // for the first attempt, if the caller already has one
 
 	// Take reads the body of a success as it arrives. Begin reads only its beginning, and the Response has the rest as a
 	// stream. They are called in each attempt that gets a success. If both are nil, Send reads the whole body.

@@ -57,7 +57,7 @@ type situation struct {
 type credentials int
 
 const (
-	taken    credentials = iota
+	accepted credentials = iota
 	refused              // a new login helps
 	doubtful             // a new login may help, but the status also has other meanings
 )
@@ -74,7 +74,7 @@ type action int
 const (
 	stop       action = iota
 	retry             // retry after the wait
-	comeAgain         // retry after the wait, without counting against the attempts
+	retryFree         // retry after the wait, without counting against the attempts
 	renew             // retry with a new session, if a login is possible and the call has not yet renewed it
 	renewDoubt        // the same, but other calls keep using the session
 )
@@ -123,7 +123,7 @@ func (p Policy) decideTooFast(s situation) verdict {
 	case s.refusal.Everybody:
 		wait = 0 // the limiter waits
 	}
-	return verdict{action: comeAgain, wait: wait}
+	return verdict{action: retryFree, wait: wait}
 }
 
 // gaveUp returns the error of a limited request that was refused as too fast until the ThrottleTimeout.
@@ -245,6 +245,6 @@ func (r *Rules) credentials(status int) credentials {
 	case r.refusesCredentials(status), slices.Contains(r.MayRefuse, status):
 		return doubtful // it may also be a missing permission
 	default:
-		return taken
+		return accepted
 	}
 }

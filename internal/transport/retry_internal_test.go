@@ -108,18 +108,18 @@ func TestDecideOnTooFast(t *testing.T) {
 		want   verdict
 		why    string
 	}{
-		{name: "everybody waits in the limiter", s: situation{refusal: pace.Refusal{Wait: time.Second, Everybody: true}}, want: verdict{action: comeAgain}},
-		{name: "it alone waits", s: situation{refusal: pace.Refusal{Wait: time.Second}}, want: verdict{action: comeAgain, wait: time.Second}},
-		{name: "it alone waits as long as asked", s: situation{refusal: pace.Refusal{Wait: time.Second}, asked: 3 * time.Second}, want: verdict{action: comeAgain, wait: 3 * time.Second}},
-		{name: "it alone waits longer than asked", s: situation{refusal: pace.Refusal{Wait: 3 * time.Second}, asked: time.Second}, want: verdict{action: comeAgain, wait: 3 * time.Second}},
-		{name: "longer than MaxWait", s: situation{refusal: pace.Refusal{Wait: time.Minute}}, want: verdict{action: comeAgain, wait: time.Minute}},
-		{name: "after many attempts", s: situation{refusal: pace.Refusal{Wait: time.Second}, failures: 99}, want: verdict{action: comeAgain, wait: time.Second}},
-		{name: "of a class that happens once", s: situation{class: Once, outcome: outcomes.Unknown, refusal: pace.Refusal{Wait: time.Second}}, want: verdict{action: comeAgain, wait: time.Second}},
-		{name: "the wait ends with the time", s: situation{refusal: pace.Refusal{Wait: time.Hour}}, want: verdict{action: comeAgain, wait: time.Hour}},
+		{name: "everybody waits in the limiter", s: situation{refusal: pace.Refusal{Wait: time.Second, Everybody: true}}, want: verdict{action: retryFree}},
+		{name: "it alone waits", s: situation{refusal: pace.Refusal{Wait: time.Second}}, want: verdict{action: retryFree, wait: time.Second}},
+		{name: "it alone waits as long as asked", s: situation{refusal: pace.Refusal{Wait: time.Second}, asked: 3 * time.Second}, want: verdict{action: retryFree, wait: 3 * time.Second}},
+		{name: "it alone waits longer than asked", s: situation{refusal: pace.Refusal{Wait: 3 * time.Second}, asked: time.Second}, want: verdict{action: retryFree, wait: 3 * time.Second}},
+		{name: "longer than MaxWait", s: situation{refusal: pace.Refusal{Wait: time.Minute}}, want: verdict{action: retryFree, wait: time.Minute}},
+		{name: "after many attempts", s: situation{refusal: pace.Refusal{Wait: time.Second}, failures: 99}, want: verdict{action: retryFree, wait: time.Second}},
+		{name: "of a class that happens once", s: situation{class: Once, outcome: outcomes.Unknown, refusal: pace.Refusal{Wait: time.Second}}, want: verdict{action: retryFree, wait: time.Second}},
+		{name: "the wait ends with the time", s: situation{refusal: pace.Refusal{Wait: time.Hour}}, want: verdict{action: retryFree, wait: time.Hour}},
 		{name: "the wait ends after the time", s: situation{refusal: pace.Refusal{Wait: time.Hour + 1}}, why: gaveUp},
 		{name: "Retry-After ends after the time", s: situation{asked: time.Hour + 1}, why: gaveUp},
 		{name: "retries are off", policy: Policy{MaxAttempts: 1}, s: situation{refusal: pace.Refusal{Wait: time.Second}}},
-		{name: "the deadline is behind the wait", s: situation{refusal: pace.Refusal{Wait: time.Second}, deadline: noon.Add(time.Second + 1)}, want: verdict{action: comeAgain, wait: time.Second}},
+		{name: "the deadline is behind the wait", s: situation{refusal: pace.Refusal{Wait: time.Second}, deadline: noon.Add(time.Second + 1)}, want: verdict{action: retryFree, wait: time.Second}},
 		{name: "the context has ended", s: situation{ended: true}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

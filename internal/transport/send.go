@@ -103,7 +103,7 @@ func (o *outgoing) stop() {
 func (c *call) send(req *http.Request, shown credential) {
 	c.last.generation = shown.generation
 	o := c.newOutgoing(req, shown)
-	if c.Gate != nil {
+	if c.Permits != nil {
 		defer o.endPermit(false) // does nothing if it has ended, but the RoundTripper may panic
 	}
 	resp, err := c.t.Next.RoundTrip(o.request)
@@ -125,7 +125,7 @@ func (c *call) receive(resp *http.Response, o *outgoing) (err error) {
 	if resp.Body == nil {
 		resp.Body = http.NoBody // a RoundTripper may leave it out, such as one in a test
 	}
-	if c.Gate != nil {
+	if c.Permits != nil {
 		o.endPermit(true)
 		c.noteRefusal() // before reading the body, which may be slow
 	}
@@ -151,7 +151,7 @@ func (c *call) receive(resp *http.Response, o *outgoing) (err error) {
 	if a.code = code; code < 0 {
 		a.code = wire.EnvelopeCode(a.body, c.Rules.NotInEnvelope...)
 	}
-	if c.Gate != nil {
+	if c.Permits != nil {
 		c.noteRefusal() // the code may say more than the status
 	}
 	return nil
@@ -204,7 +204,7 @@ func (c *call) fail(err error, o *outgoing) {
 	late := o.late.Load()
 	neverLeft := late || o.connWanted.Load() && !o.connObtained.Load() // a RoundTripper that reports no connections proves nothing
 	a.unsent = neverLeft || notProcessed(err)
-	if c.Gate != nil && neverLeft {
+	if c.Permits != nil && neverLeft {
 		a.permit.End(c.ctx, time.Time{})
 	}
 	switch ended := c.ctx.Err(); {

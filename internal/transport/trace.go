@@ -77,18 +77,18 @@ func (t *trace) watch(plainHTTP2 bool) {
 }
 
 // endPermit ends the permit of a limited request with the latest time at which it may have arrived, which is now if it
-// was answered.
-func (t *trace) endPermit(answered bool) {
+// got a response.
+func (t *trace) endPermit(responded bool) {
 	t.mu.Lock()
 	arrived := time.Now()
 	if t.ended = true; t.overdue != nil {
 		t.overdue.Stop()
-		if !answered {
+		if !responded {
 			arrived = t.written
 		}
 	}
 	t.mu.Unlock()
-	if !answered {
+	if !responded {
 		arrived = arrived.Add(arrivesWithin)
 	}
 	t.permit.End(t.ctx, arrived)

@@ -10,8 +10,8 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/pace"
 )
 
-// Gate gives permits to limited requests. They are subject to the pace and to the user's limiter, if there is one.
-type Gate struct {
+// Permits gives permits to limited requests. They are subject to the pace and to the user's limiter, if there is one.
+type Permits struct {
 	Pace     *pace.Limiter // with a Limiter, waits only after the service has refused a request as too fast
 	Limiter  *Limiter      // the user's; nil if Pace alone limits arrivals
 	Patience time.Duration // how long a request waits while the service accepts none
@@ -19,32 +19,32 @@ type Gate struct {
 
 // Limiter adapts the user's limiter.
 type Limiter struct {
-	Acquire func(context.Context) (Lease, error)
+	Acquire func(context.Context) (LimiterPermit, error)
 	Pause   func(context.Context, time.Duration) error // nil if it cannot pause
 	Waiting func() error                               // returns why its callers wait; nil if it cannot tell
 }
 
-// Lease is a permit of the user's limiter.
-type Lease struct {
+// LimiterPermit is a permit of the user's limiter.
+type LimiterPermit struct {
 	Expires time.Time                                    // the request must begin before this time; zero means at any time
-	Done    func(ctx context.Context, arrived time.Time) // ends the lease; may be nil
+	Done    func(ctx context.Context, arrived time.Time) // ends the permit; may be nil
 }
 
 // Permit allows one limited request. Only the first call of End counts.
 type Permit struct {
-	caller *pace.Caller
-	paced  *pace.Permit
-	lease  Lease
-	ended  atomic.Bool
-	over   chan struct{} // closed when End has finished
+	caller  *pace.Caller
+	paced   *pace.Permit
+	granted LimiterPermit
+	ended   atomic.Bool
+	over    chan struct{} // closed when End has finished
 }
 
 // Acquire waits for a permit for a new call.
-func (g *Gate) Acquire(ctx context.Context) (*Permit, error) {
+func (g *Permits) Acquire(ctx context.Context) (*Permit, error) {
 	return g.acquire(ctx, &pace.Caller{Patience: g.Patience})
 }
 
-func (g *Gate) acquire(ctx context.Context, caller *pace.Caller) (*Permit, error) {
+func (g *Permits) acquire(ctx context.Context, caller *pace.Caller) (*Permit, error) {
 	p, err := g.try(ctx, caller)
 	for err == nil && g.Limiter != nil && g.Pace.Pausing() {
 		p.End(ctx, time.Time{}) // the service refused another request meanwhile
@@ -57,7 +57,7 @@ func (g *Gate) acquire(ctx context.Context, caller *pace.Caller) (*Permit, error
 }
 
 // try waits for the pace, and then for the user's limiter.
-func (g *Gate) try(ctx context.Context, caller *pace.Caller) (*Permit, error) {
+func (g *Permits) try(ctx context.Context, caller *pace.Caller) (*Permit, error) {
 	paced, err := g.Pace.Acquire(ctx, caller)
 	if _, refused := errors.AsType[*pace.RefusedError](err); refused {
 		return nil, fmt.Errorf("%w: %w", ErrRateLimited, err)
@@ -75,7 +75,7 @@ func (g *Gate) try(ctx context.Context, caller *pace.Caller) (*Permit, error) {
 			p.End(ctx, time.Time{}) // even if the limiter panics
 		}
 	}()
-	p.lease, err = g.Limiter.Acquire(ctx)
+	p.granted, err = g.Limiter.Acquire(ctx)
 	lent = err == nil
 	return p, err
 }
@@ -89,12 +89,12 @@ func (p *Permit) End(ctx context.Context, arrived time.Time) {
 	}
 	defer close(p.over)
 	p.paced.End(arrived)
-	if p.lease.Done != nil {
-		p.lease.Done(ctx, arrived)
+	if p.granted.Done != nil {
+		p.granted.Done(ctx, arrived)
 	}
 }
 
 // expired reports whether it is too late to begin the request.
 func (p *Permit) expired() bool {
-	return !p.lease.Expires.IsZero() && !time.Now().Before(p.lease.Expires)
+	return !p.granted.Expires.IsZero() && !time.Now().Before(p.granted.Expires)
 }
