@@ -186,7 +186,7 @@ func TestOneResendPerCall(t *testing.T) {
 }
 
 // If a login returns no usable session, not every call tries it again.
-func TestAnUnusableLoginReplyCoolsDown(t *testing.T) {
+func TestAnUnusableLoginResponseCoolsDown(t *testing.T) {
 	t.Parallel()
 	fixture.InService(t, fixture.BySession, func(f *fixture.Fixture) {
 		f.AddFault(testserver.Fault{Path: "/sessions", Status: 200, Body: "{}"})

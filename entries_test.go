@@ -278,7 +278,7 @@ func TestAddEntriesInParts(t *testing.T) {
 }
 
 // AddEntries finds the task in whatever shape the service answers (open point 21).
-func TestRepliesToAddedEntries(t *testing.T) {
+func TestResponsesToAddedEntries(t *testing.T) {
 	t.Parallel()
 	for shape, tasks := range map[string]int{"task": 1, "task_id": 1, "id": 1, "entries": 0, "empty": 0} {
 		t.Run(shape, func(t *testing.T) {

@@ -229,7 +229,7 @@ func TestPurgeThatTheServiceRefusesIsABadRequest(t *testing.T) {
 // 2^53 + 1, the fake's first transaction: a float64 would change the number.
 const firstTransaction = 9007199254740993
 
-func TestPurgeReadsEveryReply(t *testing.T) {
+func TestPurgeReadsEveryResponse(t *testing.T) {
 	t.Parallel()
 	for shape, want := range map[string]webdelivery.PurgeReceipt{
 		"201":          {Code: 201, Description: "request submitted"},

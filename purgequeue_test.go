@@ -833,7 +833,7 @@ func TestWhatAClientTells(t *testing.T) {
 
 // A queue that waits for transactions polls 4 of them at a time, however many there are and however long a poll
 // takes.
-func TestLooksOfAQueueAreBounded(t *testing.T) {
+func TestPollsOfAQueueAreBounded(t *testing.T) {
 	t.Parallel()
 	inQueue(t, fixture.Setup{}, webdelivery.QueueOptions{Wait: true, MaxURIs: 1}, func(f *fixture.Fixture, q *webdelivery.PurgeQueue) {
 		var polling, most atomic.Int32

@@ -188,7 +188,7 @@ func TestEachAttemptHasARequestOfItsOwn(t *testing.T) {
 	})
 }
 
-func TestAReplyOfExactlyTheLimitIsRead(t *testing.T) {
+func TestAResponseOfExactlyTheLimitIsRead(t *testing.T) {
 	t.Parallel()
 	const body = `{"id":"task-1"}`
 	limit := webdelivery.WithMaxResponseBytes(int64(len(body)))

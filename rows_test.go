@@ -74,7 +74,7 @@ var ways = map[string]func(context.Context, *webdelivery.Client) ([]string, erro
 }
 
 // Valid responses, with their members in every order (open point 30).
-func TestRepliesThatAreRead(t *testing.T) {
+func TestResponsesThatAreRead(t *testing.T) {
 	t.Parallel()
 	const (
 		columns = `"columns":[{"name":"a"},{"name":"b"}]`
@@ -120,7 +120,7 @@ func TestRepliesThatAreRead(t *testing.T) {
 
 // Invalid responses: the error says where they are wrong. The client never panics, and never returns a short result
 // without an error.
-func TestRepliesThatAreRefused(t *testing.T) {
+func TestResponsesThatAreRefused(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, body, says string

@@ -236,7 +236,7 @@ func TestScanPassesOn(t *testing.T) {
 }
 
 // One scan over several results: the columns may have another order in the second.
-func TestScanOverRepliesWithOtherColumns(t *testing.T) {
+func TestScanOverResponsesWithOtherColumns(t *testing.T) {
 	t.Parallel()
 	type row struct {
 		A string `stats:"a"`

@@ -74,7 +74,7 @@ func forTaskAndTransaction(t *testing.T, after time.Duration, test func(f *fixtu
 	})
 }
 
-func TestWaitLooksAtOnce(t *testing.T) {
+func TestWaitPollsAtOnce(t *testing.T) {
 	t.Parallel()
 	forTaskAndTransaction(t, 0, func(f *fixture.Fixture, w waitable) {
 		require.NoError(f, w.wait(f.Context()))
@@ -83,7 +83,7 @@ func TestWaitLooksAtOnce(t *testing.T) {
 	})
 }
 
-func TestWaitLooksAtGrowingIntervals(t *testing.T) {
+func TestWaitPollsAtGrowingIntervals(t *testing.T) {
 	t.Parallel()
 	forTaskAndTransaction(t, time.Minute, func(f *fixture.Fixture, w waitable) {
 		require.NoError(f, w.wait(f.Context()))
@@ -109,7 +109,7 @@ func gaps(times []time.Duration) []time.Duration {
 	return out
 }
 
-func TestWaitReportsEveryLook(t *testing.T) {
+func TestWaitReportsEveryPoll(t *testing.T) {
 	t.Parallel()
 	forTaskAndTransaction(t, 2*time.Second, func(f *fixture.Fixture, w waitable) {
 		var seen []webdelivery.Progress

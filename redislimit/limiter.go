@@ -20,7 +20,7 @@ import (
 const (
 	sendWithin   = 10 * time.Second       // from asking Redis to the start of the request
 	arriveWithin = 5 * time.Second        // from the start to the arrival; see webdelivery.Permit
-	replyWithin = 3 * time.Second        // without a reply for this long, Redis counts as unreachable
+	replyWithin  = 3 * time.Second        // without a reply for this long, Redis counts as unreachable
 	askAgain     = 100 * time.Millisecond // after a failure
 	maxPause     = time.Minute
 	shyness      = 40 * time.Millisecond // how long a new caller lets others go first

@@ -93,7 +93,7 @@ func honestAddress(member string) string {
 
 // The client sends credentials to one origin only, and only below its base URL. Whatever a service answers to any
 // call, the client connects to no other server. Each lure meets a third of the calls.
-func TestNoReplyLeadsElsewhere(t *testing.T) {
+func TestNoResponseLeadsElsewhere(t *testing.T) {
 	t.Parallel()
 	var strangers atomic.Int64
 	stranger := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))

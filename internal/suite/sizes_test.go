@@ -90,7 +90,7 @@ func sendBomb(w http.ResponseWriter, r *http.Request) {
 
 // The client stops reading an endless response at the cap and does not retry, as the next response would be the same.
 // The cap counts the bytes after decompression.
-func TestEndlessReplies(t *testing.T) {
+func TestEndlessResponses(t *testing.T) {
 	t.Parallel()
 	const columns = `{"columns":[{"name":"a"}],`
 	tests := []struct {
@@ -219,7 +219,7 @@ func (r *repeated) Read(p []byte) (int, error) {
 // The cap also holds for compressed responses and for any announced length. A whole response takes a few times the
 // cap in memory, because a buffer grows by doubling, and nothing beyond it. The fake's own memory counts too; the
 // bomb has three times the limit.
-func TestWholeRepliesTakeTheCapInMemory(t *testing.T) { //nolint:paralleltest // what other tests allocate would be counted too
+func TestWholeResponsesTakeTheCapInMemory(t *testing.T) { //nolint:paralleltest // what other tests allocate would be counted too
 	const most = 4 << 20
 	bomb()                                                  // is created once
 	for name, handler := range map[string]http.HandlerFunc{ //nolint:paralleltest // as said

@@ -123,9 +123,9 @@ func (l *login) run(ctx context.Context, f *pendingLogin) {
 // maxCoolDown is the longest cool-down, so that a wrong password neither overloads the service nor locks the account.
 const maxCoolDown = 30 * time.Second
 
-// countRefusal counts a refusal and starts a cool-down of 1 s, which doubles with each further refusal up to maxCoolDown. If
-// certain is false, there may be another cause, such as a session that ended early, and the first refusal starts no
-// cool-down. The caller holds the lock.
+// countRefusal counts a refusal and starts a cool-down of 1 s, which doubles with each further refusal up to
+// maxCoolDown. If certain is false, there may be another cause, such as a session that ended early, and the first
+// refusal starts no cool-down. The caller holds the lock.
 func (l *login) countRefusal(certain bool, err error) {
 	if certain {
 		l.refusals = max(l.refusals, 1)
