@@ -266,7 +266,7 @@ func (c *conn) send(ctx context.Context, cl call) (response, error) {
 	result := response{r, c, cl.id}
 	// The service sends no page, but a proxy with a login page does, under any label, so nothing is known of a write.
 	body := bytes.TrimSpace(r.Body)
-	if bytes.HasPrefix(body, []byte("<")) || wire.IsHTML(r.Header) && (r.Stream != nil || len(body) > 0) {
+	if bytes.HasPrefix(body, []byte("<")) || isHTML(r.Header) && (r.Stream != nil || len(body) > 0) {
 		if r.Stream != nil {
 			r.Stream.Close()
 		}
@@ -283,4 +283,11 @@ func (c *conn) tell(ctx context.Context, r *transport.Response) {
 			Attempts: r.Attempts, Duration: r.Duration,
 		}
 	}
+}
+
+// isHTML reports whether a response is an HTML page, which the service never sends.
+func isHTML(h http.Header) bool {
+	mediaType, _, _ := strings.Cut(h.Get("Content-Type"), ";")
+	mediaType = strings.TrimSpace(mediaType)
+	return strings.EqualFold(mediaType, "text/html") || strings.EqualFold(mediaType, "application/xhtml+xml")
 }

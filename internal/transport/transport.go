@@ -1,6 +1,6 @@
 // Package transport executes calls: it turns a [Request] into a [Response]. It handles credentials and logins, permits,
-// retries and their budget, bounded and streamed bodies, secrets and logging. It knows HTTP and the JSON envelope of an
-// error. It must not depend on purges, lists, tasks or statistics, nor on the types that users see.
+// retries, bounded and streamed bodies, secrets and logging. It knows HTTP and the JSON envelope of an error. Of purges
+// it knows only that they need a permit; it knows no other resource of the service, nor the types that users see.
 // docs/internals/architecture.md shows the way of a call.
 package transport
 

@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -156,11 +155,4 @@ func Clip(value []byte) []byte {
 		return fmt.Appendf(nil, "a value of %d bytes", len(value))
 	}
 	return value
-}
-
-// IsHTML reports whether a response is an HTML page, which the service never sends.
-func IsHTML(h http.Header) bool {
-	mediaType, _, _ := strings.Cut(h.Get("Content-Type"), ";")
-	mediaType = strings.TrimSpace(mediaType)
-	return strings.EqualFold(mediaType, "text/html") || strings.EqualFold(mediaType, "application/xhtml+xml")
 }
