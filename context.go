@@ -32,14 +32,15 @@ type responseKey struct{}
 type responseSink struct{ to *Response }
 
 // ContextWithResponse returns a context for one call, which writes into r what it knows of its last request, whether it
-// succeeds or fails. A method has written r when it returns; a sequence, before it yields the values of a response. If
-// the call sends nothing, r does not change. Several calls must not share r at the same time.
+// succeeds or fails; of requests at the same time, the first that fails, or one of them. A method has written r when it
+// returns; a sequence, before it yields the values of a response. If nothing could be sent, StatusCode is 0; a call
+// that refuses its arguments does not change r. Several calls must not share r at the same time.
 func ContextWithResponse(ctx context.Context, r *Response) context.Context {
 	return context.WithValue(ctx, responseKey{}, &responseSink{r})
 }
 
-// apart returns a context for requests in another goroutine, and a function that passes on what they have written. It is
-// called in the goroutine of the call, so that nothing is written behind the caller's back.
+// apart returns a context for requests in another goroutine, and a function that passes on what they have written. It
+// is called in the goroutine of the call, so that nothing is written behind the caller's back.
 func apart(ctx context.Context) (of context.Context, join func()) {
 	sink, _ := ctx.Value(responseKey{}).(*responseSink)
 	if sink == nil {
@@ -57,19 +58,22 @@ func apart(ctx context.Context) (of context.Context, join func()) {
 type headerKey struct{}
 
 // ContextWithHeader returns a context whose calls send these headers with each of their requests, such as traceparent
-// or the number of a ticket, but not with a login. Headers of an earlier ContextWithHeader are kept unless they have the
-// same name. The call returns a [*ValidationError] that names a header which is not the caller's to set: one that
-// carries credentials, or changes how a request or response is read or who sends it. The requests of a [PurgeQueue],
-// which callers share, carry none. The SDK prints no value of these headers, but what a service repeats of them in its
-// own text is not searched for them.
+// or the number of a ticket, but not with a login that a client makes by itself. Headers of an earlier
+// ContextWithHeader are kept unless they have the same name. The call returns a [*ValidationError] that names a header
+// which is not the caller's to set: one that carries credentials, or changes how a request or response is read or who
+// sends it. The requests of a [PurgeQueue], which callers share, carry none. The SDK prints no value of these headers,
+// but what a service repeats of them in its own text is not searched for them.
 func ContextWithHeader(ctx context.Context, header http.Header) context.Context {
 	all := http.Header{}
 	if earlier, ok := ctx.Value(headerKey{}).(http.Header); ok {
 		maps.Copy(all, earlier)
 	}
-	for name, values := range header {
-		all[http.CanonicalHeaderKey(name)] = slices.Clone(values)
+	own := http.Header{}
+	for _, name := range slices.Sorted(maps.Keys(header)) {
+		key := http.CanonicalHeaderKey(name)
+		own[key] = append(own[key], header[name]...)
 	}
+	maps.Copy(all, own)
 	return context.WithValue(ctx, headerKey{}, all)
 }
 
@@ -113,9 +117,11 @@ func withoutCaller(ctx context.Context) context.Context {
 	return context.WithValue(ctx, headerKey{}, http.Header(nil))
 }
 
-// OperationFromContext returns which method of the SDK sends a request, such as "NetworkLists.AddEntries", or "Do GET",
-// and the number of the attempt, from 1. It is for a RoundTripper, with the context of its request. A login is
-// "Sessions.Create". For a context that is not of a request, it returns "" and 0.
+// OperationFromContext returns which method of the SDK sends such a request, such as "NetworkLists.AddEntries", or "Do
+// GET", and the number of the attempt, from 1. All methods of a family of statistics have its name, such as
+// "Stats.WAFTrends", and what other methods use has that of the method itself, such as "NetworkLists.Get". It is for a
+// RoundTripper, with the context of its request. A login is "Sessions.Create". For a context that is not of a request,
+// it returns "" and 0.
 func OperationFromContext(ctx context.Context) (operation string, attempt int) {
 	return transport.OperationFromContext(ctx)
 }

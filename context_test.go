@@ -71,6 +71,22 @@ func TestContextWithResponseOfManyRequests(t *testing.T) {
 		_, err := f.Client.NetworkLists.RemoveEntries(ctx, list, []string{"192.0.2.1", "192.0.2.2", "192.0.2.3"})
 		require.NoError(f, err)
 		assert.Equal(f, "NetworkLists.DeleteEntry", r.Operation)
+		f.AddFault(testserver.Fault{Method: http.MethodDelete, Count: 1, Status: http.StatusForbidden})
+		_, err = f.Client.NetworkLists.RemoveEntries(ctx, list, entries[4:])
+		require.ErrorIs(f, err, webdelivery.ErrForbidden)
+		assert.Equal(f, http.StatusForbidden, r.StatusCode, "those that were under way do not hide the failure")
+	})
+}
+
+// Of the response to a login, nothing is told in which a session may be.
+func TestContextWithResponseOfALogin(t *testing.T) {
+	t.Parallel()
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		f.AddFault(testserver.Fault{Path: "/sessions", Status: 201, Body: `{"session_id":"s3cr3t"}`, Header: http.Header{"X-Auth-Token": {"s3cr3t"}, "Date": {"today"}}})
+		var r webdelivery.Response
+		_, err := f.Client.Sessions.Create(webdelivery.ContextWithResponse(f.Context(), &r))
+		require.NoError(f, err)
+		assert.Equal(f, http.Header{"Content-Type": {"application/json"}, "Date": {"today"}}, r.Header)
 	})
 }
 
@@ -80,7 +96,7 @@ func TestContextWithHeader(t *testing.T) {
 	fixture.InService(t, fixture.BySession, func(f *fixture.Fixture) {
 		f.AddFault(testserver.Fault{Path: "/tasks/*", Status: 503, Count: 1})
 		ctx := webdelivery.ContextWithHeader(f.Context(), http.Header{"traceparent": {"00-abc"}, "X-Ticket": {"old"}})
-		ctx = webdelivery.ContextWithHeader(ctx, http.Header{"x-ticket": {"T-1", "T-2"}})
+		ctx = webdelivery.ContextWithHeader(ctx, http.Header{"x-ticket": {"T-2"}, "X-Ticket": {"T-1"}})
 		var sent []http.Header
 		f.HTTP.Transport = observed(f.HTTP.Transport, func(r *http.Request) { sent = append(sent, r.Header.Clone()) })
 		require.NoError(f, fixture.GetTask.Call(ctx, f.NewClient(f.Srv.URL(), fixture.BySession)))

@@ -275,7 +275,9 @@ func (s *NetworkListsService) removeEach(ctx context.Context, id string, entries
 			continue
 		}
 		r := <-ended
-		r.join()
+		if failed == nil { // of several responses, the caller sees the first failure
+			r.join()
+		}
 		underWay--
 		failed = cmp.Or(failed, r.err)
 		report(r.i, r.task, r.err)

@@ -94,8 +94,8 @@ func outcomeWithin(err error) (outcome Outcome, found bool) {
 }
 
 // Error is a call that failed or that the service rejected. It never contains a credential: Header has no Set-Cookie,
-// and passwords and tokens of the client are removed everywhere else. The error of a refused login contains none of the
-// service's text. (Service document, [section 7].)
+// and passwords and tokens of the client are removed everywhere else. Of a refused login it has only the
+// status, some headers and the request id. (Service document, [section 7].)
 //
 // [section 7]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#7-errors
 type Error struct {
@@ -107,7 +107,7 @@ type Error struct {
 	Description string      // the service's own words, at most 64 KiB; the text of the status if there are none, and for a login
 	Body        []byte      // first 64 KiB of the last response; nil for a login, whose response may contain a session
 	Header      http.Header // header of the last response, without credentials; Location only has its scheme and host
-	RequestID   string      // X-Request-Id or X-Correlation-Id of the last response, on one line of at most 128 bytes; "" if there is none
+	RequestID   string      // X-Request-Id or X-Correlation-Id of the last response, on one line, cut at 128 bytes; "" if there is none
 	Attempts    int         // attempts, including those that sent nothing
 
 	outcome    Outcome
@@ -141,10 +141,11 @@ func (e *Error) Error() string {
 	if e.Attempts > 1 {
 		fmt.Fprintf(&b, " (%d attempts)", e.Attempts)
 	}
-	if e.RequestID != "" {
-		b.WriteString(" [request " + e.RequestID + "]")
+	text := b.String()
+	if id := " [request " + e.RequestID + "]"; e.RequestID != "" && !strings.Contains(text, id) { // the login that failed names it
+		text += id
 	}
-	return b.String()
+	return text
 }
 
 // status decides what the error means.

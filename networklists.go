@@ -101,13 +101,13 @@ type NetworkListEntry struct {
 	Unknown json.RawMessage `json:"-"` // an object with the members that the service document does not name; nil if there are none
 }
 
-// MarshalJSON writes the unknown members as they were.
+// MarshalJSON writes the unknown members, too.
 func (l NetworkList) MarshalJSON() ([]byte, error) {
 	type plain NetworkList
 	return wire.EncodeKnown(plain(l), l.Unknown)
 }
 
-// MarshalJSON writes the unknown members as they were.
+// MarshalJSON writes the unknown members, too.
 func (e NetworkListEntry) MarshalJSON() ([]byte, error) {
 	type plain NetworkListEntry
 	return wire.EncodeKnown(plain(e), e.Unknown)

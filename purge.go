@@ -59,7 +59,7 @@ func (r *PurgeReceipt) UnmarshalJSON(b []byte) error {
 	return wire.DecodeKnown(b, (*plain)(r), &r.Unknown)
 }
 
-// MarshalJSON writes the members of a receipt on one level, and the unknown ones as they were.
+// MarshalJSON writes the members of a receipt on one level, and the unknown ones.
 func (r PurgeReceipt) MarshalJSON() ([]byte, error) {
 	type plain PurgeReceipt
 	return wire.EncodeKnown(plain(r), r.Unknown)

@@ -27,7 +27,7 @@ type response struct {
 	id   string // requested id, see call
 }
 
-// loginHeaders are the headers that an error keeps of the response to a login, which may contain a session anywhere.
+// loginHeaders are the headers that are kept of the response to a login, which may contain a session anywhere.
 var loginHeaders = []string{"Content-Type", "Date", "Location", "Retry-After"}
 
 // newError returns the error of a call. cause is what failed besides the status, or nil. The client's secrets are
@@ -35,12 +35,11 @@ var loginHeaders = []string{"Content-Type", "Date", "Location", "Retry-After"}
 func (c *conn) newError(r *transport.Response, cause error) *Error {
 	e := &Error{
 		StatusCode: r.Status, Code: r.Code, Method: r.Request.Method, Host: c.base.Host(), Path: c.secrets.Text(c.base.Path(r.Request.Path)),
-		Header: c.safeHeader(r.Header), RequestID: c.secrets.RequestID(r.Header), Attempts: r.Attempts, outcome: Outcome(r.Outcome), tooFast: r.TooFast, authFailed: r.Unauthorized,
+		Header: c.safeHeader(r), RequestID: c.secrets.RequestID(r.Header), Attempts: r.Attempts, outcome: Outcome(r.Outcome), tooFast: r.TooFast, authFailed: r.Unauthorized,
 	}
 	body := r.Body
 	if r.Request.Class == transport.Login {
 		body = nil
-		maps.DeleteFunc(e.Header, func(name string, _ []string) bool { return !slices.Contains(loginHeaders, name) })
 	}
 	switch to := e.Header.Get("Location"); {
 	case !e.redirected():
@@ -69,7 +68,8 @@ var unsafeHeaders = []string{
 }
 
 // safeHeader returns a copy of a response's header without credentials. Of a Location it keeps only the origin.
-func (c *conn) safeHeader(h http.Header) http.Header {
+func (c *conn) safeHeader(r *transport.Response) http.Header {
+	h := r.Header
 	safe := make(http.Header, len(h))
 	for name, values := range h {
 		if slices.Contains(unsafeHeaders, http.CanonicalHeaderKey(name)) || c.secrets.Text(name) != name {
@@ -81,6 +81,9 @@ func (c *conn) safeHeader(h http.Header) http.Header {
 	}
 	if location := h.Get("Location"); location != "" {
 		safe.Set("Location", c.secrets.Text(c.base.OriginOf(location)))
+	}
+	if r.Request.Class == transport.Login {
+		maps.DeleteFunc(safe, func(name string, _ []string) bool { return !slices.Contains(loginHeaders, name) })
 	}
 	return safe
 }
@@ -279,7 +282,7 @@ func (c *conn) send(ctx context.Context, cl call) (response, error) {
 func (c *conn) tell(ctx context.Context, r *transport.Response) {
 	if sink, _ := ctx.Value(responseKey{}).(*responseSink); sink != nil {
 		*sink.to = Response{
-			Operation: r.Request.Operation, StatusCode: r.Status, Header: c.safeHeader(r.Header), RequestID: c.secrets.RequestID(r.Header),
+			Operation: r.Request.Operation, StatusCode: r.Status, Header: c.safeHeader(r), RequestID: c.secrets.RequestID(r.Header),
 			Attempts: r.Attempts, Duration: r.Duration,
 		}
 	}

@@ -333,7 +333,7 @@ func (f *StatsFamily[Q]) Head(ctx context.Context, query Q) (http.Header, error)
 	if err != nil {
 		return nil, err
 	}
-	return f.conn.safeHeader(r.Header), nil
+	return f.conn.safeHeader(r.Response), nil
 }
 
 // Dimensions returns the names of the dimensions of the family. If the list has an unknown shape, it returns

@@ -75,7 +75,7 @@ func (t *Task) UnmarshalJSON(b []byte) error {
 	return wire.DecodeKnown(b, (*plain)(t), &t.Unknown)
 }
 
-// MarshalJSON writes the unknown members as they were.
+// MarshalJSON writes the unknown members, too.
 func (t Task) MarshalJSON() ([]byte, error) {
 	type plain Task
 	return wire.EncodeKnown(plain(t), t.Unknown)
@@ -87,7 +87,7 @@ func (i *ErrorInfo) UnmarshalJSON(b []byte) error {
 	return wire.DecodeKnown(b, (*plain)(i), &i.Unknown)
 }
 
-// MarshalJSON writes the unknown members as they were.
+// MarshalJSON writes the unknown members, too.
 func (i ErrorInfo) MarshalJSON() ([]byte, error) {
 	type plain ErrorInfo
 	return wire.EncodeKnown(plain(i), i.Unknown)
@@ -254,7 +254,7 @@ func (s *TasksService) taskCall(id string) call {
 // TaskError means that a task ended with an error condition, although all calls succeeded. The task may have made part
 // of its changes, so the outcome is [OutcomeUnknown].
 type TaskError struct {
-	Task *Task // the last state that was read; its ErrorInfo is not nil
+	Task *Task // the last state that was read, without Unknown, which an error does not show; its ErrorInfo is not nil
 }
 
 // Error returns one line with the id of the task, and the type, message and details of its error_info.

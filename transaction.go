@@ -41,7 +41,7 @@ func (t *Transaction) UnmarshalJSON(b []byte) error {
 	return wire.DecodeKnown(b, (*plain)(t), &t.Unknown)
 }
 
-// MarshalJSON writes the members of a transaction on one level, and the unknown ones as they were.
+// MarshalJSON writes the members of a transaction on one level, and the unknown ones.
 func (t Transaction) MarshalJSON() ([]byte, error) {
 	type plain Transaction
 	return wire.EncodeKnown(plain(t), t.Unknown)
@@ -190,7 +190,7 @@ func (s *PurgeService) wait(ctx context.Context, id int64, known bool, read func
 // TransactionError is a purge transaction that ended badly, although all calls succeeded. Some of its URIs may be
 // purged, so its outcome is [OutcomeUnknown]. (Open point 9.)
 type TransactionError struct {
-	Transaction *Transaction // its last state
+	Transaction *Transaction // its last state, without Unknown, which an error does not show
 }
 
 // Error returns the id of the transaction with its status, code and descriptions, on one line.

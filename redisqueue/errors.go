@@ -130,8 +130,13 @@ type message struct {
 
 func (r result) encode(call string) string {
 	m := message{Call: call}
-	if n := len(r.receipts); n > 0 {
-		m.Receipt, m.Receipts = r.receipts[n-1], r.receipts[:n-1]
+	for _, receipt := range r.receipts {
+		stored := *receipt
+		stored.Unknown = nil // each call of a request would store it again
+		m.Receipts = append(m.Receipts, &stored)
+	}
+	if n := len(m.Receipts); n > 0 {
+		m.Receipt, m.Receipts = m.Receipts[n-1], m.Receipts[:n-1]
 	}
 	if r.err != nil {
 		m.Error = remote(r.err)

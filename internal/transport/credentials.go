@@ -169,7 +169,7 @@ func (s *Secrets) Excerpt(text []byte, most int) []byte {
 	return []byte(s.finder().Text(string(text), most))
 }
 
-// RequestID returns the id that a service or gateway gave to a request, on one line of at most 128 bytes, without secrets;
+// RequestID returns the id that a service or gateway gave to a request, on one line, cut at 128 bytes, without secrets;
 // "" if the response has none.
 func (s *Secrets) RequestID(h http.Header) string {
 	const most = 128

@@ -5,6 +5,7 @@ import (
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -27,6 +28,7 @@ func DecodeKnown[T any](text []byte, out *T, unknown *stdjson.RawMessage) error 
 	}{Known: out}
 	err = Decode(text, &in)
 	if len(in.Rest) > 0 { // otherwise the unknown member is in an object within
+		_ = in.Rest.Compact() // as json.Marshal writes it
 		*unknown = stdjson.RawMessage(bytes.Clone(in.Rest))
 	}
 	return err
@@ -35,19 +37,30 @@ func DecodeKnown[T any](text []byte, out *T, unknown *stdjson.RawMessage) error 
 // Unknown returns an object with the unknown members of two levels: those of an object, and those of its member with
 // this name; nil if there are none.
 func Unknown(of jsontext.Value, name string, within jsontext.Value) stdjson.RawMessage {
+	_, _ = of.Compact(), within.Compact()
 	if within == nil {
 		return stdjson.RawMessage(bytes.Clone(of))
 	}
 	return merge(of, fmt.Appendf(nil, "{%q:%s}", name, within))
 }
 
-// EncodeKnown writes a struct as encoding/json does, and adds the members of unknown, an object or nil.
+// EncodeKnown writes a struct as encoding/json does, and adds the members of unknown, an object or nil, that the struct
+// does not have: in a struct of two levels, one of them may have the name of a member of the other level.
 func EncodeKnown(known any, unknown stdjson.RawMessage) ([]byte, error) {
 	text, err := stdjson.Marshal(known)
 	if err != nil || len(unknown) == 0 {
 		return text, err
 	}
-	return merge(text, unknown), nil
+	var own, more map[string]jsontext.Value
+	if err := errors.Join(json.Unmarshal(text, &own), json.Unmarshal(unknown, &more)); err != nil {
+		return nil, err
+	}
+	maps.DeleteFunc(more, func(name string, _ jsontext.Value) bool { return own[name] != nil })
+	if len(more) == 0 {
+		return text, nil
+	}
+	rest, err := json.Marshal(more, json.Deterministic(true))
+	return merge(text, rest), err
 }
 
 // merge returns an object with the members of two. Either may be nil.

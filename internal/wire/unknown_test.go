@@ -22,7 +22,7 @@ func TestUnknownMembers(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		`{"a":1}`: ``, `{"a":1,"to":{"id":"x"}}`: ``, `{"a":1,"to":{"id":"x","name":"n"}}`: ``,
-		`{"x":[1, 2],"a":1,"y":null}`: `{"x":[1, 2],"y":null}`, ` { "x" : "é" } `: `{"x":"é"}`, `{}`: ``,
+		`{"x":[1, 2],"a":1,"y":null}`: `{"x":[1,2],"y":null}`, ` { "x" : "é" } `: `{"x":"é"}`, `{}`: ``,
 	} {
 		var o object
 		unknown := json.RawMessage("old")
@@ -39,6 +39,11 @@ func TestUnknownMembers(t *testing.T) {
 	var unknown json.RawMessage
 	for _, text := range []string{`{"x":1,"x":2}`, `{"a":"1","x":1}`, `{"x":1`, `[]`} {
 		require.Error(t, wire.DecodeKnown([]byte(text), &o, &unknown), text)
+	}
+	for unknown, want := range map[string]string{`{"a":2,"b":3}`: `{"a":1,"b":3}`, `{"a":2}`: `{"a":1}`, `{}`: `{"a":1}`, `null`: `{"a":1}`} {
+		text, err := wire.EncodeKnown(object{A: 1}, json.RawMessage(unknown))
+		require.NoError(t, err)
+		assert.Equal(t, want, string(text), "a known member is written once")
 	}
 	assert.Nil(t, wire.Unknown(nil, "within", nil))
 	assert.Equal(t, `{"x":1}`, string(wire.Unknown([]byte(`{"x":1}`), "within", nil)))
