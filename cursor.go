@@ -161,7 +161,7 @@ func OpenCursorFile(name string) (*CursorFile, error) {
 		return nil, err
 	}
 	f := &CursorFile{name: name, lock: lock}
-	text, err := os.ReadFile(name) //nolint:gosec // the user names it
+	text, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return f, nil
 	}
@@ -190,8 +190,8 @@ func (f *CursorFile) Store(cursor Cursor) error {
 		return err
 	}
 	name := f.name + ".new"
-	_ = os.Remove(name)                                                      // what a kill has left
-	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // beside the file that the user names
+	_ = os.Remove(name) // what a kill has left
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}

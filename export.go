@@ -321,7 +321,7 @@ type exportRun struct {
 
 	run     resume.Run
 	from    time.Time       // everything before it was read
-	ctx     context.Context //nolint:containedctx // context of the range
+	ctx     context.Context // context of the range
 	yield   func(Row, error) bool
 	stopped bool      // by the loop body
 	final   bool      // another response would be no better

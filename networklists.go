@@ -253,7 +253,7 @@ func (s *NetworkListsService) GetByName(ctx context.Context, name string) (*Netw
 	}
 	text := strconv.Quote(s.conn.secrets.Text(name))
 	if len(ids) > 1 {
-		shown := s.conn.secrets.Text(strings.Join(ids[:min(len(ids), 5)], ", ")) //nolint:mnd // enough to choose one
+		shown := s.conn.secrets.Text(strings.Join(ids[:min(len(ids), 5)], ", "))
 		several := fmt.Sprintf("webdelivery: %d network lists have the name %s: %s", len(ids), text, shown)
 		return nil, &outcomeError{errors.New(redact.Line(several)), OutcomeNotApplied}
 	}

@@ -267,7 +267,7 @@ type PurgeResult struct {
 
 func resultOf(r batch.Result) (result PurgeResult) {
 	for _, receipt := range r.Receipts {
-		result.Receipts = append(result.Receipts, receipt.(*PurgeReceipt)) //nolint:forcetypeassert // send returns no others
+		result.Receipts = append(result.Receipts, receipt.(*PurgeReceipt)) // send returns no others
 	}
 	if len(r.Failures) == 0 {
 		return result

@@ -291,7 +291,7 @@ func (s *TasksService) failed(t *Task) *TaskError {
 func (r *response) optionalTask(changed ...string) (*Task, error) {
 	task := taskIn(r.Body, changed)
 	if task.ID == "" {
-		return nil, nil //nolint:nilnil // no task is not an error
+		return nil, nil // no task is not an error
 	}
 	if !address.Fits(task.ID) { // Get could not read it
 		return nil, r.bad("a task whose id cannot be part of an address", nil)

@@ -163,7 +163,7 @@ func (p *polling) run(ctx context.Context) error {
 			next = bulkConcurrency
 			continue
 		}
-		wait := cmp.Or(p.every, interval*4/5+rand.N(interval*2/5)) //nolint:gosec // jitter need not be secure
+		wait := cmp.Or(p.every, interval*4/5+rand.N(interval*2/5))
 		if err := p.pause(ctx, wait, failure); err != nil {
 			return p.ended(err, true)
 		}

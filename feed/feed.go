@@ -75,11 +75,11 @@ func (r *Reader) Read(ctx context.Context, feeds ...string) error {
 func (r *Reader) readFile(ctx context.Context, name string) error {
 	open := r.Open
 	if open == nil {
-		open = func(context.Context, string) (io.ReadCloser, error) { return os.Open(name) } //nolint:gosec // the caller names it
+		open = func(context.Context, string) (io.ReadCloser, error) { return os.Open(name) }
 	}
 	file, err := open(ctx, name)
 	if err != nil {
-		return err //nolint:wrapcheck // it names the file
+		return err
 	}
 	defer file.Close()
 	return r.Parse(ctx, name, "", file)

@@ -65,7 +65,7 @@ type Queue struct {
 	rest    atomic.Int64            // when this process may take calls again, in Unix milliseconds
 	limiter webdelivery.Limiter     // the client's
 
-	ctx    context.Context //nolint:containedctx // ends when the first Close finishes waiting
+	ctx    context.Context // ends when the first Close finishes waiting
 	cancel context.CancelFunc
 	all    sync.WaitGroup
 	work   chan struct{} // there may be something to send
@@ -265,7 +265,7 @@ func (q *Queue) carry(ctx context.Context, c *call, payload string) {
 		select {
 		case <-c.ended:
 			if ctx.Err() != nil { // the caller has left
-				q.takeBack(id) //nolint:contextcheck // its context has ended
+				q.takeBack(id) // its context has ended
 			}
 			return
 		case <-time.After(q.options.Lease):
@@ -284,7 +284,7 @@ func (q *Queue) carry(ctx context.Context, c *call, payload string) {
 func (q *Queue) put(ctx context.Context, reply string, uris []webdelivery.PurgeURI, payload string) (string, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(q.ctx, cancel)() //nolint:contextcheck // the queue's context is not the caller's
+	defer context.AfterFunc(q.ctx, cancel)() // the queue's context is not the caller's
 	if q.length.Load() >= int64(q.options.MaxPending) {
 		length, err := q.rdb.XLen(ctx, q.calls).Result()
 		if q.length.Store(length); err == nil && length >= int64(q.options.MaxPending) {

@@ -44,7 +44,7 @@ func (q *Queue) turn() bool {
 		if err := exec(q.ctx, pipe); err != nil || mine.Val() { // a full Redis refuses the key: permits alone must do
 			return !q.note(err) && q.ctx.Err() == nil
 		}
-		sleep(q.ctx, min(max(0, life.Val()), spacing/3)+mathrand.N(again/5)) //nolint:gosec // it spreads processes
+		sleep(q.ctx, min(max(0, life.Val()), spacing/3)+mathrand.N(again/5))
 	}
 	return false
 }
@@ -102,7 +102,7 @@ func (q *Queue) request() {
 		defer close(ended)
 		take := func(context.Context) (calls [][]webdelivery.PurgeURI, _ error) {
 			defer begun()
-			entries = q.take() //nolint:contextcheck // what is taken is settled, even if the request has ended
+			entries = q.take() // what is taken is settled, even if the request has ended
 			for _, e := range entries {
 				calls = append(calls, e.uris)
 			}

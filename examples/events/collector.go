@@ -121,7 +121,7 @@ func (c *collector) post(ctx context.Context, events []event) error {
 		longest := time.Second << min(failures, 6)
 		select {
 		case <-ctx.Done():
-		case <-time.After(max(wait, longest/2+rand.N(longest/2))): //nolint:gosec // jitter need not be secure
+		case <-time.After(max(wait, longest/2+rand.N(longest/2))):
 		}
 	}
 }

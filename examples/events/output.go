@@ -124,7 +124,7 @@ func (p *partial) reopen() (err error) {
 		return fmt.Errorf("%s has %d bytes, and %d belong to its %d events: %d are missing; export again with -o %s",
 			name, info.Size(), p.Size, p.rows, p.Size-info.Size(), p.name)
 	}
-	if p.file, err = os.OpenFile(name, os.O_WRONLY, 0); err != nil { //nolint:gosec // next to the file that the user names
+	if p.file, err = os.OpenFile(name, os.O_WRONLY, 0); err != nil {
 		return err
 	}
 	if err := p.file.Truncate(p.Size); err != nil {

@@ -63,7 +63,7 @@ func (s state) rowsOf(file string) string {
 // readState reads the state of the export to a file.
 func readState(file string) (s state, err error) {
 	name := cursorOf(file)
-	text, err := os.ReadFile(name) //nolint:gosec // next to the file that the user names
+	text, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return s, program.Misused("there is no %s, so no export to %s has ended early; -resume takes the file that -o named", name, file)
 	}
@@ -114,7 +114,7 @@ func create(name string) (*os.File, error) {
 	if err := remove(name); err != nil {
 		return nil, err
 	}
-	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // next to the file that the user names
+	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
 // remove removes a file, if it exists.

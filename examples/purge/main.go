@@ -121,7 +121,7 @@ func (j *job) run(ctx context.Context, client *webdelivery.Client) error {
 
 // purge reads the lines and hands each URI to a queue.
 func (j *job) purge(ctx context.Context, client *webdelivery.Client) {
-	queue, err := j.queue(client) //nolint:contextcheck // a queue lives until Close
+	queue, err := j.queue(client) // a queue lives until Close
 	if err != nil {
 		j.stopped(err)
 		return

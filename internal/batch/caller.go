@@ -45,7 +45,7 @@ func (c *caller) end(result Result) {
 
 // signal is a context that ends when set is called. set may be called several times; the first cause counts.
 type signal struct {
-	context.Context //nolint:containedctx // no caller's context may end another's work
+	context.Context // no caller's context may end another's work
 
 	set context.CancelCauseFunc
 }

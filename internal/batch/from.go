@@ -37,7 +37,7 @@ func (q *Queue) takeAndSend(ctx context.Context, take func(context.Context) ([][
 	defer q.workers.Done()
 	taking, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(q.gaveUp, cancel)() //nolint:contextcheck // the queue's context is not the caller's
+	defer context.AfterFunc(q.gaveUp, cancel)() // the queue's context is not the caller's
 	err = q.withPermit(taking, func(permit Permit) (used bool, err error) {
 		calls, err := take(taking)
 		if err = cmp.Or(err, taking.Err()); err == nil {

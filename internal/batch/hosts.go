@@ -119,7 +119,7 @@ func (hs *hosts) divide(uris []URI) (together [][]URI, sure int, refused [][]URI
 		case len(h.refused) > 0 && !h.accepted:
 			// In any order, so that a good one has its chance; those that were refused come last.
 			uris := groups[name]
-			rand.Shuffle(len(uris), func(i, j int) { uris[i], uris[j] = uris[j], uris[i] }) //nolint:gosec // any order will do
+			rand.Shuffle(len(uris), func(i, j int) { uris[i], uris[j] = uris[j], uris[i] })
 			slices.SortStableFunc(uris, func(a, b URI) int { return slices.Index(h.refused, a) - slices.Index(h.refused, b) })
 			refused = append(refused, uris)
 		case h.accepted:

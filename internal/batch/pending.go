@@ -34,7 +34,7 @@ func (p *pending) remove(c *caller) {
 func (p *pending) in(l lane) iter.Seq[*caller] {
 	return func(yield func(*caller) bool) {
 		for next := p.callers.Front(); next != nil; {
-			c := next.Value.(*caller) //nolint:forcetypeassert // nothing else is added
+			c := next.Value.(*caller) // nothing else is added
 			next = next.Next()
 			if (l == none || p.hosts.lane(c.hosts) == l) && !yield(c) {
 				return

@@ -64,7 +64,7 @@ func (q *Queue) Put(ctx context.Context, uris []URI) Result {
 	c := newCaller(uris)
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(q.closing, cancel)() //nolint:contextcheck // the queue's context is not the caller's
+	defer context.AfterFunc(q.closing, cancel)() // the queue's context is not the caller's
 	room := int64(len(uris))
 	if q.pending.room.Acquire(waiting, room) != nil {
 		return c.unsent(cmp.Or(ctx.Err(), ErrClosed))

@@ -215,7 +215,7 @@ func (w *world) put(ctx context.Context, items string) <-chan ended {
 		got := w.queue.Put(ctx, uris(items))
 		end := ended{outcome: got.Outcome, after: time.Since(w.began).Round(100 * time.Millisecond)}
 		for _, receipt := range got.Receipts {
-			end.receipt = max(end.receipt, receipt.(int)) //nolint:forcetypeassert // see response
+			end.receipt = max(end.receipt, receipt.(int)) // see response
 		}
 		var texts []string
 		for _, f := range got.Failures {

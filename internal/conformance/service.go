@@ -121,7 +121,7 @@ func wait(ctx context.Context, d time.Duration) error {
 type probe struct {
 	*Service
 
-	ctx    context.Context //nolint:containedctx // lives as long as its call of Try
+	ctx    context.Context // lives as long as its call of Try
 	strict bool            // the rule is about the shape of the response, so an unexpected value breaks it
 }
 

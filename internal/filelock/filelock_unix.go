@@ -10,7 +10,7 @@ import (
 
 // Open opens a file, which it creates if need be with mode 0600, until it is closed. It does not wait.
 func Open(path string) (*os.File, error) {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // the user names it
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}

@@ -48,7 +48,7 @@ func Start(ctx context.Context, plan Plan) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, self) //nolint:gosec // this program itself
+	cmd := exec.CommandContext(ctx, self)
 	cmd.Env = append(os.Environ(), planVariable+"="+string(text))
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()

@@ -40,7 +40,7 @@ type Proxy struct {
 	network  Network
 	server   string
 	listener net.Listener
-	ctx      context.Context //nolint:containedctx // ends everything
+	ctx      context.Context // ends everything
 	end      context.CancelFunc
 	all      sync.WaitGroup
 
@@ -62,7 +62,7 @@ func NewProxy(server string, network Network) (*Proxy, error) {
 	}
 	p := &Proxy{
 		network: network, server: server, listener: listener, ctx: ctx, end: end,
-		random: rand.New(rand.NewPCG(network.Seed, 0)), //nolint:gosec // no secret
+		random: rand.New(rand.NewPCG(network.Seed, 0)),
 	}
 	go p.stall()
 	p.all.Go(p.accept)

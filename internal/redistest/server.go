@@ -85,7 +85,7 @@ func (s *Server) Another(t *testing.T, args ...string) *Server {
 func (s *Server) launch(addr string) bool {
 	host, port, _ := net.SplitHostPort(addr)
 	args := append([]string{"--bind", host, "--port", port, "--dir", s.dir, "--save", "", "--appendonly", "no"}, s.Args...)
-	s.process = exec.CommandContext(context.Background(), s.path, args...) //nolint:gosec // a server on PATH
+	s.process = exec.CommandContext(context.Background(), s.path, args...)
 	if err := s.process.Start(); err != nil {
 		return false
 	}

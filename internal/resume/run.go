@@ -172,5 +172,5 @@ func (r *Run) pause(err error, progress bool) error {
 		}
 	}
 	longest := min(firstPause<<min(r.fruitless, 8), longestPause)
-	return r.Source.Sleep(longest/2 + rand.N(longest/2)) //nolint:gosec // jitter need not be secure
+	return r.Source.Sleep(longest/2 + rand.N(longest/2))
 }

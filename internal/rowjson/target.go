@@ -120,7 +120,7 @@ func (f Fields) Target(pointer any) (*Target, error) {
 func TargetOf[T any](f Fields, into *T) (*Target, error) {
 	target, err := f.Target(into)
 	if err == nil {
-		target.copy = func(from any) { *into = *from.(*T) } //nolint:forcetypeassert // see newWriter
+		target.copy = func(from any) { *into = *from.(*T) } // see newWriter
 	}
 	return target, err
 }

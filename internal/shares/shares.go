@@ -140,13 +140,13 @@ func (c Crowd) Run(
 }
 
 func (c Crowd) run(seed uint64, process func(s *Service, seed uint64) (purge func() error)) map[string]float64 {
-	s := &Service{countsRefused: c.countsRefused, random: rand.New(rand.NewPCG(seed, 1))} //nolint:gosec // a simulation
+	s := &Service{countsRefused: c.countsRefused, random: rand.New(rand.NewPCG(seed, 1))}
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	began, failed := time.Now(), 0.0
 	waits := make([][]time.Duration, len(c.loads))
 	for i, load := range c.loads {
-		random := rand.New(rand.NewPCG(seed, uint64(i)+2)) //nolint:gosec // a simulation
+		random := rand.New(rand.NewPCG(seed, uint64(i)+2))
 		purge := process(s, random.Uint64())
 		one := func() {
 			asked := time.Now()

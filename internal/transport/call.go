@@ -27,7 +27,7 @@ type call struct {
 	Request
 
 	t    *Transport
-	ctx  context.Context //nolint:containedctx // the caller's; lives as long as the call
+	ctx  context.Context // the caller's; lives as long as the call
 	url  url.URL
 	loop retryablehttp.Client
 	http http.Client

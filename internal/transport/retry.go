@@ -29,7 +29,7 @@ func (p Policy) backoff(n int) time.Duration {
 	if grown := math.Ldexp(float64(p.MinWait), n-1); grown < float64(p.MaxWait) { // floating point cannot overflow here
 		ceiling = time.Duration(grown)
 	}
-	return rand.N(ceiling) //nolint:gosec // jitter need not be secure
+	return rand.N(ceiling)
 }
 
 // situation holds everything that the verdict on a failed attempt depends on.

@@ -43,7 +43,7 @@ type outgoing struct {
 
 // attemptContext is the context of an attempt. It is a part of outgoing, because context.WithValue would allocate.
 type attemptContext struct {
-	context.Context //nolint:containedctx // it is one
+	context.Context // it is one
 
 	operation string
 	number    int

@@ -28,7 +28,7 @@ type trace struct {
 
 	// For a limited request. Its permit ends as soon as the latest time of arrival is known: when the response arrives, or
 	// arrivesWithin after the request was written.
-	ctx    context.Context //nolint:containedctx // the caller's, for the end of the permit
+	ctx    context.Context // the caller's, for the end of the permit
 	permit *Permit         // nil if not limited
 	late   atomic.Bool     // the permit expired before there was a connection
 

@@ -47,7 +47,7 @@ func Until[T any](ctx context.Context, call func() (T, error), late func(T)) (T,
 // ends, the opening and every read return its cause.
 func Open(ctx context.Context, name string) (io.ReadCloser, error) {
 	file, err := Until(ctx, func() (*os.File, error) {
-		return os.Open(name) //nolint:gosec // the user names this file
+		return os.Open(name)
 	}, func(file *os.File) { _ = file.Close() })
 	switch {
 	case err == nil:

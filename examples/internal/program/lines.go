@@ -62,5 +62,5 @@ type failing struct {
 func (f *failing) Read(p []byte) (int, error) {
 	n, err := f.Reader.Read(p)
 	f.failed = err != nil && !errors.Is(err, io.EOF)
-	return n, err //nolint:wrapcheck // a reader returns the errors of its source
+	return n, err
 }

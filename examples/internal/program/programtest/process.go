@@ -51,7 +51,7 @@ func Start(t *testing.T, stdout *os.File, args ...string) *Process {
 	require.NoError(t, err)
 	ctx, stop := context.WithTimeout(context.Background(), 30*time.Second)
 	t.Cleanup(stop)
-	p := &Process{cmd: exec.CommandContext(ctx, self, args...), killed: ctx.Err} //nolint:gosec // this very program
+	p := &Process{cmd: exec.CommandContext(ctx, self, args...), killed: ctx.Err}
 	p.cmd.Env = append(os.Environ(), role+"=program", "GORACE=atexit_sleep_ms=0")
 	p.cmd.Stdout = &p.stdout
 	if stdout != nil {
