@@ -37,11 +37,14 @@ func DecodeKnown[T any](text []byte, out *T, unknown *stdjson.RawMessage) error 
 // Unknown returns an object with the unknown members of two levels: those of an object, and those of its member with
 // this name; nil if there are none.
 func Unknown(of jsontext.Value, name string, within jsontext.Value) stdjson.RawMessage {
-	_, _ = of.Compact(), within.Compact()
-	if within == nil {
-		return stdjson.RawMessage(bytes.Clone(of))
+	all := stdjson.RawMessage(bytes.Clone(of))
+	if within != nil {
+		all = merge(of, fmt.Appendf(nil, "{%q:%s}", name, within))
 	}
-	return merge(of, fmt.Appendf(nil, "{%q:%s}", name, within))
+	if all != nil {
+		_ = (*jsontext.Value)(&all).Compact() // as json.Marshal writes it
+	}
+	return all
 }
 
 // EncodeKnown writes a struct as encoding/json does, and adds the members of unknown, an object or nil, that the struct
