@@ -95,7 +95,7 @@ func ExampleStatsFamily_Query() {
 		Dimensions: []string{webdelivery.DimEventTimestamp, webdelivery.DimClientIP},
 		Start:      end.Add(-time.Hour), End: end,
 		Filter: filters.And(filters.Eq("client_country_code", "CN"), filters.Ne("event_action", "WARN")),
-		SortBy: []webdelivery.Sort{webdelivery.Desc(webdelivery.DimEventTimestamp)}, Limit: 2,
+		SortBy: []string{webdelivery.Desc(webdelivery.DimEventTimestamp)}, Limit: 2,
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -287,7 +287,7 @@ func ExampleTrendsQuery() {
 		Dimensions: []string{webdelivery.DimEventTimestamp, webdelivery.DimClientCountryCode},
 		Metrics:    []string{webdelivery.MetricHits}, Granularity: webdelivery.GranularityHour,
 		Start: noon.Add(-2 * time.Hour), End: noon,
-		SortBy: []webdelivery.Sort{webdelivery.Asc(webdelivery.DimEventTimestamp), webdelivery.Asc(webdelivery.DimClientCountryCode)},
+		SortBy: []string{webdelivery.DimEventTimestamp, webdelivery.DimClientCountryCode},
 	}
 	for bucket, err := range webdelivery.Scan[Bucket](client.Stats.WAFTrends.All(ctx, perHour)) {
 		if err != nil {
@@ -322,7 +322,7 @@ func ExampleTrendsQuery_total() {
 		Dimensions: []string{webdelivery.DimClientCountryCode},
 		Metrics:    []string{webdelivery.MetricHits}, Granularity: webdelivery.GranularityHour,
 		Start: noon.Add(-2 * time.Hour), End: noon,
-		SortBy: []webdelivery.Sort{webdelivery.Desc(webdelivery.MetricHits)},
+		SortBy: []string{webdelivery.Desc(webdelivery.MetricHits)},
 	}
 	for country, err := range webdelivery.Scan[Country](client.Stats.WAFTrends.All(ctx, total)) {
 		if err != nil {

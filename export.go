@@ -111,7 +111,7 @@ func (e *Export) prepare() error {
 	case e.options.Delay < 0:
 		return invalid("ExportOptions.Delay", "%v is below 0", e.options.Delay)
 	}
-	p.SortBy = sortKeys{Asc(DimEventTimestamp)}
+	p.SortBy = []string{DimEventTimestamp}
 	start, endless := p.Start, p.End.IsZero()
 	if state := e.from.state; state != nil {
 		e.columns, e.position, e.key = state.Columns, state.Position.Clone(), state.Key

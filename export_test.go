@@ -374,7 +374,7 @@ func TestArgumentsOfAnExport(t *testing.T) {
 			field  string
 			change func(q *webdelivery.EventsQuery)
 		}{
-			{"sortby", func(q *webdelivery.EventsQuery) { q.SortBy = []webdelivery.Sort{webdelivery.Desc("rule_id")} }},
+			{"sortby", func(q *webdelivery.EventsQuery) { q.SortBy = []string{webdelivery.Desc("rule_id")} }},
 			{"dimensions", func(q *webdelivery.EventsQuery) { q.Dimensions = nil }},
 			{"endtime", func(q *webdelivery.EventsQuery) { q.End = q.Start }},
 			{"cursor", func(q *webdelivery.EventsQuery) { q.Dimensions = []string{"domain"} }},

@@ -65,9 +65,6 @@ func (v Value) String() string { return v.value.String() }
 // without blanks. All 64 bits are kept. A fraction, an exponent and null are errors.
 func (v Value) Int64() (int64, error) { return v.value.Int64() }
 
-// Float64 returns a number, which may be in quotes. A number out of range and null are errors.
-func (v Value) Float64() (float64, error) { return v.value.Float64() }
-
 // Time returns a timestamp in UTC. The service sends it without a zone designator, which means UTC. A fraction, and a
 // blank in place of the T, are accepted. Numbers and null are errors.
 func (v Value) Time() (time.Time, error) { return v.value.Time() }

@@ -394,7 +394,7 @@ func TestDefaultsOfTopK(t *testing.T) {
 	}
 	shaping := func(c webdelivery.TrafficShapingCategory) ask {
 		return func(ctx context.Context, s *webdelivery.StatsService) error {
-			q := webdelivery.TrafficShapingTopKQuery{Start: spanStart, End: spanEnd, SortBy: []webdelivery.Sort{webdelivery.Desc("hits")}}
+			q := webdelivery.TrafficShapingTopKQuery{Start: spanStart, End: spanEnd, SortBy: []string{webdelivery.Desc("hits")}}
 			_, err := s.TrafficShapingTopK(c).Query(ctx, q)
 			_, err2 := collect(s.TrafficShapingTopK(c).All(ctx, q))
 			_, err3 := collect(s.TrafficShapingTopK(c).All(ctx, q))

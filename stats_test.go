@@ -433,7 +433,7 @@ func records(f *fixture.Fixture, filter filters.Expr) (all []record, err error) 
 	start, end := whole()
 	q := webdelivery.EventsQuery{
 		Dimensions: webdelivery.DimensionsOf[record](), Start: start, End: end, Filter: filter,
-		SortBy: []webdelivery.Sort{webdelivery.Asc(webdelivery.DimEventTimestamp)},
+		SortBy: []string{webdelivery.DimEventTimestamp},
 	}
 	for event, err := range webdelivery.Scan[record](f.Client.Stats.Events.All(f.Context(), q)) {
 		if err != nil {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -117,17 +116,8 @@ func EventsRetention(now time.Time) time.Time {
 	return now.UTC().Truncate(24*time.Hour).AddDate(0, 0, -3)
 }
 
-// Sort is one sort key of a query, for sortby. Create it with [Asc] or [Desc].
-type Sort struct {
-	name       string // dimension or metric
-	descending bool   // largest first
-}
-
-// Asc sorts by a dimension or metric, smallest first.
-func Asc(name string) Sort { return Sort{name: name} }
-
-// Desc sorts by a dimension or metric, largest first.
-func Desc(name string) Sort { return Sort{name: name, descending: true} }
+// Desc sorts by a dimension or metric, largest first, in the SortBy of a query. The name alone sorts smallest first.
+func Desc(name string) string { return "-" + name }
 
 // EventsQuery requests raw events. Whether an event at exactly Start or End belongs to the range depends on the service
 // (open point 33).
@@ -135,7 +125,7 @@ type EventsQuery struct {
 	Dimensions []string     // requested columns, at least one, none twice; the service always adds event_timestamp_ms as the first
 	Start, End time.Time    // time range, in the years 1 to 9999; sent in whole seconds of UTC without a fraction
 	Filter     filters.Expr // nil: no filter
-	SortBy     []Sort       // by dimensions, including those not requested; none: the service's order
+	SortBy     []string     // dimensions, including those not requested, see Desc; none: the service's order
 	Limit      int          // maximum number of rows; 0: all rows for All, otherwise the service's default of 10
 }
 
@@ -148,7 +138,7 @@ type TrendsQuery struct {
 	Start, End  time.Time    // as in EventsQuery
 	Granularity Granularity  // must suit the time range; required on WAF and traffic shaping trends, optional on request trends
 	Filter      filters.Expr // nil: no filter
-	SortBy      []Sort       // by dimensions and metrics, including those not requested; none: the service's order
+	SortBy      []string     // dimensions and metrics, including those not requested, see Desc; none: the service's order
 	Limit       int          // maximum number of rows; 0: all rows for All, otherwise the service's default of 10
 }
 
@@ -166,7 +156,7 @@ type TrafficShapingTopKQuery struct {
 	Metrics    []string     // default MetricHits
 	Start, End time.Time    // as in EventsQuery
 	Filter     filters.Expr // nil: no filter
-	SortBy     []Sort       // by dimensions and metrics, including those not requested; none: the service's order
+	SortBy     []string     // dimensions and metrics, including those not requested, see Desc; none: the service's order
 	Limit      int          // maximum number of rows; 0: all rows for All, otherwise the service's default of 10
 }
 
@@ -209,28 +199,12 @@ type statsParams struct {
 	End         time.Time    `url:"endtime" layout:"2006-01-02T15:04:05"`
 	Granularity Granularity  `url:"granularity,omitempty"`
 	Filter      filters.Expr `url:"filters,omitempty"` // encoded as its String
-	SortBy      sortKeys     `url:"sortby,omitempty"`
+	SortBy      []string     `url:"sortby,comma,omitempty"`
 	Limit       int64        `url:"limit,omitempty"` // 0: the default of the service
 }
 
 // timeLayout is the pattern of section 4.2. The service rejects a zone designator.
 const timeLayout = "2006-01-02T15:04:05"
-
-// sortKeys encodes an order as one parameter.
-type sortKeys []Sort
-
-// EncodeValues is called by go-querystring.
-func (s sortKeys) EncodeValues(name string, values *url.Values) error {
-	keys := make([]string, len(s))
-	for i, key := range s {
-		keys[i] = key.name
-		if key.descending {
-			keys[i] = "-" + key.name
-		}
-	}
-	values.Set(name, strings.Join(keys, ","))
-	return nil
-}
 
 // unshare gives p slices of its own, so that the caller may change those of the query.
 func (p *statsParams) unshare() {
@@ -277,8 +251,8 @@ func (p *statsParams) prepare(family *statsRules) error {
 		}
 	}
 	for i, key := range p.SortBy {
-		if !isName(key.name) || strings.HasPrefix(key.name, "-") {
-			bad.add(fmt.Sprintf("sortby[%d]", i), "%q is not a valid name; use Asc or Desc with a name alone", key.name)
+		if name := strings.TrimPrefix(key, "-"); !isName(name) || strings.HasPrefix(name, "-") {
+			bad.add(fmt.Sprintf("sortby[%d]", i), "%q is not a valid name, or Desc of one", key)
 		}
 	}
 	if p.Limit < 0 {

@@ -76,10 +76,10 @@ func TestQueriesThatAreRefused(t *testing.T) {
 		{"an invalid filter", func(q *webdelivery.TrendsQuery) { q.Filter = filters.Eq("a b", "") }, "filters"},
 		{"no filters to join", func(q *webdelivery.TrendsQuery) { q.Filter = filters.And() }, "filters"},
 		{"sorted by no name", func(q *webdelivery.TrendsQuery) {
-			q.SortBy = []webdelivery.Sort{webdelivery.Asc("hits"), webdelivery.Desc("client,ip")}
+			q.SortBy = []string{"hits", webdelivery.Desc("client,ip")}
 		}, "sortby[1]"},
-		{"sorted by a direction", func(q *webdelivery.TrendsQuery) { q.SortBy = []webdelivery.Sort{webdelivery.Asc("-hits")} }, "sortby[0]"},
-		{"sorted by nothing", func(q *webdelivery.TrendsQuery) { q.SortBy = []webdelivery.Sort{{}} }, "sortby[0]"},
+		{"sorted by two directions", func(q *webdelivery.TrendsQuery) { q.SortBy = []string{"--hits"} }, "sortby[0]"},
+		{"sorted by nothing", func(q *webdelivery.TrendsQuery) { q.SortBy = []string{""} }, "sortby[0]"},
 		{"a start after the year 9999", func(q *webdelivery.TrendsQuery) {
 			q.Start, q.End = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(10000, 1, 2, 0, 0, 0, 0, time.UTC)
 		}, "starttime"},
@@ -122,7 +122,7 @@ func TestWhatAQuerySends(t *testing.T) {
 	and := filters.And(filters.Eq("client_country_code", "CN"), filters.Ne("client_browser", "a,b"))
 	full := trends()
 	full.Filter, full.Limit = and, 500
-	full.SortBy = []webdelivery.Sort{webdelivery.Desc("hits"), webdelivery.Asc("client_country_code")}
+	full.SortBy = []string{webdelivery.Desc("hits"), "client_country_code"}
 	open := trends()
 	open.Granularity = ""
 	base := url.Values{
@@ -148,7 +148,7 @@ func TestWhatAQuerySends(t *testing.T) {
 		{"events", func(ctx context.Context, s *webdelivery.StatsService) error {
 			_, err := s.Events.Query(ctx, webdelivery.EventsQuery{
 				Dimensions: []string{"client_ip", "rule_id"}, Start: spanStart, End: spanEnd, Filter: filters.Or(filters.Eq("a", "1"), filters.Eq("b", "")),
-				SortBy: []webdelivery.Sort{webdelivery.Desc("event_timestamp_ms")}, Limit: 1,
+				SortBy: []string{webdelivery.Desc("event_timestamp_ms")}, Limit: 1,
 			})
 			return err
 		}, "/stats/security/events/data", url.Values{
@@ -177,7 +177,7 @@ func TestWhatAQuerySends(t *testing.T) {
 		{"traffic shaping top-K", func(ctx context.Context, s *webdelivery.StatsService) error {
 			_, err := s.TrafficShapingTopK(webdelivery.TrafficShapingByRateLimitCountry).Query(ctx, webdelivery.TrafficShapingTopKQuery{
 				Dimensions: full.Dimensions, Metrics: full.Metrics, Start: spanStart, End: spanEnd,
-				SortBy: []webdelivery.Sort{webdelivery.Asc("hits")}, Limit: 7,
+				SortBy: []string{"hits"}, Limit: 7,
 			})
 			return err
 		}, "/stats/security/trafficshaping/topk/ratelimitcountry/data", with("sortby", "hits", "limit", "7")},

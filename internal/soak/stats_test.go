@@ -71,7 +71,7 @@ func (w *worker) eventsQuery(rule, limit int) webdelivery.EventsQuery {
 	return webdelivery.EventsQuery{
 		Dimensions: []string{"event_timestamp_ms", "client_ip", "rule_id", "client_asn"},
 		Start:      w.eventsFrom, End: w.eventsFrom.Add(span), Filter: filters.Eq("rule_id", ruleName(rule)),
-		SortBy: []webdelivery.Sort{webdelivery.Asc("event_timestamp_ms")}, Limit: limit,
+		SortBy: []string{"event_timestamp_ms"}, Limit: limit,
 	}
 }
 

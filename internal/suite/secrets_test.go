@@ -144,7 +144,7 @@ func TestNothingShowsASecret(t *testing.T) {
 
 // showSettings shows the parts that a client is created from.
 func (s *showcase) showSettings(f *fixture.Fixture, settings fixture.Setup, password string) {
-	s.show(settings.Auth, f.Client, settings.Options, webdelivery.Dialect{}, webdelivery.RetryPolicy{}, webdelivery.Asc("hits"),
+	s.show(settings.Auth, f.Client, settings.Options, webdelivery.Dialect{}, webdelivery.RetryPolicy{}, "hits",
 		webdelivery.WAFByBrowser, webdelivery.TrafficShapingByBrowser, webdelivery.OutcomeUnknown, webdelivery.ListTypeGEO, webdelivery.Permit{},
 		webdelivery.TrendsQuery{}, webdelivery.WAFTopKQuery{}, webdelivery.TrafficShapingTopKQuery{})
 	for _, url := range []string{

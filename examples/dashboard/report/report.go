@@ -119,7 +119,7 @@ func Blank(q Query) *Report {
 	r.Latest = r.add("", "Latest events", "", (*Panel).latest, func(ctx context.Context, stats *webdelivery.StatsService) rows {
 		return stats.Events.All(ctx, webdelivery.EventsQuery{
 			Dimensions: dimensions, Start: q.Start, End: q.End, Filter: q.filter,
-			SortBy: []webdelivery.Sort{webdelivery.Desc(webdelivery.DimEventTimestamp)}, Limit: 25,
+			SortBy: []string{webdelivery.Desc(webdelivery.DimEventTimestamp)}, Limit: 25,
 		})
 	})
 	r.Parts = len(r.parts)
@@ -172,7 +172,7 @@ func (q Query) topOfShaping(category webdelivery.TrafficShapingCategory, dimensi
 	return func(ctx context.Context, stats *webdelivery.StatsService) rows {
 		return stats.TrafficShapingTopK(category).All(ctx, webdelivery.TrafficShapingTopKQuery{
 			Dimensions: []string{dimension}, Metrics: hits, Start: q.Start, End: q.End, Filter: q.filter,
-			SortBy: []webdelivery.Sort{webdelivery.Desc(webdelivery.MetricHits)}, Limit: shown,
+			SortBy: []string{webdelivery.Desc(webdelivery.MetricHits)}, Limit: shown,
 		})
 	}
 }

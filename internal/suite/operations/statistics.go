@@ -26,7 +26,7 @@ const (
 func Events(end time.Time, limit int) webdelivery.EventsQuery {
 	return webdelivery.EventsQuery{
 		Dimensions: []string{webdelivery.DimClientIP, webdelivery.DimClientCountryCode}, Start: end.Add(-span), End: end,
-		SortBy: []webdelivery.Sort{webdelivery.Asc(webdelivery.DimClientIP)}, Limit: limit,
+		SortBy: []string{webdelivery.DimClientIP}, Limit: limit,
 	}
 }
 
@@ -50,7 +50,7 @@ type family[Q webdelivery.StatsQuery] struct {
 func statistics() []Operation {
 	type client = webdelivery.Client
 	country, hits := []string{webdelivery.DimClientCountryCode}, []string{webdelivery.MetricHits}
-	most := []webdelivery.Sort{webdelivery.Desc(webdelivery.MetricHits), webdelivery.Asc(webdelivery.DimClientCountryCode)}
+	most := []string{webdelivery.Desc(webdelivery.MetricHits), webdelivery.DimClientCountryCode}
 	trends := func(granularity webdelivery.Granularity) func(time.Time, int) webdelivery.TrendsQuery {
 		return func(end time.Time, limit int) webdelivery.TrendsQuery {
 			return webdelivery.TrendsQuery{
