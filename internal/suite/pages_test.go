@@ -159,6 +159,9 @@ func TestEveryMethodIsOnThePages(t *testing.T) {
 		named := regexp.MustCompile("`" + regexp.QuoteMeta(method.Name) + "[`(]")
 		endpoint := named
 		if of, name, ok := strings.Cut(method.Go, "."); ok && of == "StatsFamily" {
+			family := strings.TrimSuffix(method.Name, "."+name)
+			assert.Contains(t, readme, "`"+family, "README.md")
+			assert.Contains(t, endpoints, "`"+family, "docs/endpoints.md")
 			named = regexp.MustCompile(`Stats\.\w+(\(category\))?\.` + name + "`")
 			endpoint = regexp.MustCompile("`" + name + "`")
 		}
