@@ -24,9 +24,8 @@ import (
 // process ends and another one continues from a [Cursor]. Create it with [StatsService.NewExport]. Only one goroutine at
 // a time may use it, in one loop at a time.
 //
-// Export requests the events in ascending order of event_timestamp_ms. After a break, it resumes two seconds before the
-// second of the last event and skips the events that it has already yielded, so it does not matter whether the service
-// includes events at the very start or end of a time range. (Service document, [section 4.3].)
+// After a break, Export resumes two seconds before the last event and skips what it has yielded, so it does not matter
+// whether the service includes events at the very start or end of a time range. (Service document, [section 4.3].)
 //
 // [section 4.3]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#43-security-statistics-endpoints
 type Export struct {
@@ -201,7 +200,7 @@ func (e *Export) All(ctx context.Context) iter.Seq2[Row, error] {
 		if err == nil {
 			err = r.found(missing)
 		}
-		if err != nil && !r.stopped {
+		if err != nil && !errors.Is(err, resume.ErrStopped) {
 			yield(Row{}, err)
 		}
 	}
@@ -300,33 +299,27 @@ func (e *Export) round(ctx context.Context, p *polling, yield func(Row, error) b
 		case errors.Is(err, ErrExportGap), judgeExport(err) == resume.Final:
 			yield(Row{}, err)
 			return nil, err
-		case isType[*LateError](err), isType[*IncompleteError](err):
-			e.family.warn(ctx, err.Error())
 		default:
 			e.family.warn(ctx, err.Error())
-			return err, nil
+			if !errors.As(err, new(*LateError)) && !errors.As(err, new(*IncompleteError)) {
+				return err, nil
+			}
 		}
 	}
 	return nil, nil
-}
-
-func isType[E error](err error) bool {
-	_, ok := errors.AsType[E](err)
-	return ok
 }
 
 // exportRun is one range over an export. [resume.Run] reads from it.
 type exportRun struct {
 	*Export
 
-	run     resume.Run
-	from    time.Time       // everything before it was read
-	ctx     context.Context // context of the range
-	yield   func(Row, error) bool
-	stopped bool      // by the loop body
-	final   bool      // another response would be no better
-	column  int       // of the times
-	date    wire.Date // of the last row
+	run    resume.Run
+	from   time.Time       // everything before it was read
+	ctx    context.Context // context of the range
+	yield  func(Row, error) bool
+	final  bool      // another response would be no better
+	column int       // of the times
+	date   wire.Date // of the last row
 }
 
 func (r *exportRun) Total(from, to time.Time) (total int64, first time.Time, err error) {
@@ -356,7 +349,7 @@ func (r *exportRun) Read(from, to time.Time, limit int64, replay *resume.Replay)
 	if err != nil {
 		return 0, err
 	}
-	first, unusable := true, error(nil)
+	first, stopped, unusable := true, false, error(nil)
 	err = r.family.stream(r.ctx, parameters, limit, streaming{all: true}, func(row Row, _ error) bool {
 		if first {
 			first, unusable = false, r.checkColumns(row)
@@ -366,18 +359,20 @@ func (r *exportRun) Read(from, to time.Time, limit int64, replay *resume.Replay)
 		if unusable == nil {
 			isNew, unusable = r.take(replay, row, to)
 		}
-		r.stopped = isNew && !r.yield(row, nil)
-		return unusable == nil && !r.stopped
+		stopped = isNew && !r.yield(row, nil)
+		return unusable == nil && !stopped
 	})
 	incomplete, short := errors.AsType[*IncompleteError](err)
 	switch {
+	case stopped:
+		return 0, resume.ErrStopped
 	case unusable != nil:
 		r.final = true
 		return 0, &outcomeError{fmt.Errorf("%w: %w", ErrBadResponse, unusable), OutcomeNotApplied}
 	case short:
 		got := r.position.Handed
 		return incomplete.Total, &IncompleteError{Got: got, Total: got + max(0, incomplete.Total-incomplete.Got)}
-	case err == nil && !r.stopped && replay.Lacking > 0 && !from.Before(r.KeptFrom()):
+	case err == nil && replay.Lacking > 0 && !from.Before(r.KeptFrom()):
 		return 0, &outcomeError{fmt.Errorf("%w: the response lacks %d events that an earlier one had", ErrBadResponse, replay.Lacking), OutcomeNotApplied}
 	default:
 		return 0, err
@@ -387,7 +382,6 @@ func (r *exportRun) Read(from, to time.Time, limit int64, replay *resume.Replay)
 // Limit adds room for rows that arrive in the meantime, as All does.
 func (r *exportRun) Limit(total int64) int64 { return r.family.rules.withHeadroom(total) }
 
-func (r *exportRun) Stopped() bool               { return r.stopped }
 func (r *exportRun) Sleep(d time.Duration) error { return sleep(r.ctx, d) }
 
 // KeptFrom adds an hour, because the clocks of the service and of this machine may differ.

@@ -19,7 +19,7 @@ func (r *Run) search(from, to time.Time, more, total int64) error {
 	if err == nil {
 		err = r.search(from, middle, left, rows)
 	}
-	if err != nil || r.Source.Stopped() {
+	if err != nil {
 		return err
 	}
 	right, rest := more-left, total-rows+r.Position.at(begin.Unix()).rows()

@@ -137,7 +137,7 @@ func (p *Position) add(at time.Time, sum Sum) {
 		p.Latest = at
 	}
 	if p.Handed++; unix-p.First >= int64(len(p.recent)) {
-		room := int64(0)
+		room := int64(0) // as many as in the second before
 		if n := len(p.recent); n > 0 {
 			room = p.recent[n-1].rows()
 		}

@@ -109,7 +109,6 @@ func TestTooManyRows(t *testing.T) {
 type endless struct{ resume.Source }
 
 func (endless) Total(time.Time, time.Time) (int64, time.Time, error) { return 6_000_000, second, nil }
-func (endless) Stopped() bool                                        { return false }
 func (endless) Limit(total int64) int64                              { return total }
 func (endless) KeptFrom() time.Time                                  { return time.Time{} }
 func (endless) Read(_, _ time.Time, _ int64, replay *resume.Replay) (int64, error) {

@@ -1,6 +1,14 @@
+// Package resume delivers each row of an export exactly once, across broken responses and restarts, although rows may
+// appear late. A request can only begin at a whole second, rows of the same time may come in another order, and nothing
+// is known of a service's borders, so the package keeps checksums of the rows of the last seconds: two, and as many as a
+// row may be late.
+//
+// The package must not depend on HTTP or the content of a row. Its entry points are [Run.All], [Source], [Position] and
+// [Replay.Take].
 package resume
 
 import (
+	"errors"
 	"math/rand/v2"
 	"time"
 )
@@ -8,24 +16,22 @@ import (
 // Fault is what the error of a request means for an export.
 type Fault int
 
+// The faults.
 const (
-	// Outage means that the same request may work later.
-	Outage Fault = iota
-	// Unusable means that the response was invalid. The next one may be valid.
-	Unusable
-	// Final ends the export.
-	Final
+	Outage   Fault = iota // the same request may work later
+	Unusable              // the response was invalid; the next one may be valid
+	Final                 // ends the export
 )
+
+// ErrStopped means that the user wants no more rows. It ends a run.
+var ErrStopped = errors.New("stopped")
 
 // Source is what a [Run] reads.
 type Source interface {
 	// Total returns the number of rows between two times, and the time of the first row, or the zero time if unknown.
 	Total(from, to time.Time) (total int64, first time.Time, err error)
-	// Read reads up to limit rows between two times, and passes each to replay. It returns the total of the response, if
-	// known.
+	// Read reads up to limit rows between two times, and passes each to replay. It returns the total, if known.
 	Read(from, to time.Time, limit int64, replay *Replay) (total int64, err error)
-	// Stopped reports whether the user wants no more rows. Read then returns no error.
-	Stopped() bool
 	// Limit returns the limit for a request that must return total rows.
 	Limit(total int64) int64
 	// Judge returns what an error of Total or Read means.
@@ -76,10 +82,10 @@ func (r *Run) All() (missing Missing, err error) {
 	r.newest = time.Now()
 	for range 3 { // rows may have been added before the last total was read, or a replica lags
 		err := r.rest()
-		if err == nil && !r.alone && !r.Source.Stopped() {
+		if err == nil && !r.alone {
 			late, err = r.check(&missing)
 		}
-		if err != nil || r.Source.Stopped() {
+		if err != nil {
 			return Missing{}, err
 		}
 		if missing.Announced = max(0, r.announced-p.Handed); missing.Late+missing.Announced == 0 {
@@ -112,7 +118,7 @@ func (r *Run) rest() error {
 		if err == nil {
 			err = r.search(first, before, late, known)
 		}
-		if err != nil || r.Source.Stopped() {
+		if err != nil {
 			return err
 		}
 		total -= known
@@ -133,8 +139,8 @@ func (r *Run) read(from, to time.Time, total int64) error {
 		if progress {
 			r.newest, r.fruitless, r.unusable = time.Now(), 0, 0
 		}
-		if err == nil || r.Source.Stopped() {
-			return nil
+		if err == nil || errors.Is(err, ErrStopped) {
+			return err
 		}
 		r.alone = false
 		limit = max(limit, r.Source.Limit(total))
