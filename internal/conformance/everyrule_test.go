@@ -64,18 +64,8 @@ var changes = map[string]func(*httptest.ResponseRecorder){
 		}
 		return list
 	})),
-	"texts are all one": inBody(eachValue(func(v any) any {
-		if _, ok := v.(string); ok {
-			return "one"
-		}
-		return v
-	})),
-	"texts go on": inBody(eachValue(func(v any) any {
-		if text, ok := v.(string); ok {
-			return text + "9"
-		}
-		return v
-	})),
+	"texts are all one": inBody(eachText(func(string) any { return "one" })),
+	"texts go on": inBody(eachText(func(text string) any { return text + "9" })),
 	"an empty list has an item": inBody(func(v any) any {
 		if body, ok := v.(object); ok {
 			if list, ok := body["items"].([]any); ok && len(list) == 0 {
@@ -85,13 +75,8 @@ var changes = map[string]func(*httptest.ResponseRecorder){
 		return v
 	}),
 	"numbers grow":     inBody(eachValue(grown)),
-	"texts are others": inBody(eachValue(func(v any) any { return reworded(v, "x") })),
-	"times are others": inBody(eachValue(func(v any) any {
-		if text, ok := v.(string); ok {
-			return strings.Replace(text, "20", "19", 1)
-		}
-		return v
-	})),
+	"texts are others": inBody(eachText(func(text string) any { return "x" + text })),
+	"times are others": inBody(eachText(func(text string) any { return strings.Replace(text, "20", "19", 1) })),
 	"null becomes a text": inBody(eachValue(func(v any) any {
 		if v == nil {
 			return "/elsewhere?page=9"
@@ -118,27 +103,24 @@ func inBody(change func(any) any) func(*httptest.ResponseRecorder) {
 
 // eachValue changes every value that is neither an object nor an array.
 func eachValue(change func(any) any) func(any) any {
-	var in func(any) any
-	in = func(v any) any {
-		switch v := v.(type) {
-		case map[string]any:
-			for name, member := range v {
-				v[name] = in(member)
-			}
-		case []any:
-			for i := range v {
-				v[i] = in(v[i])
-			}
-		default:
-			return change(v)
+	return each(change, func(list []any) []any { return list })
+}
+
+func eachText(change func(string) any) func(any) any {
+	return eachValue(func(v any) any {
+		if text, ok := v.(string); ok {
+			return change(text)
 		}
 		return v
-	}
-	return in
+	})
 }
 
 // eachList changes every array that is not empty, from the inside.
 func eachList(change func([]any) []any) func(any) any {
+	return each(func(v any) any { return v }, change)
+}
+
+func each(value func(any) any, list func([]any) []any) func(any) any {
 	var in func(any) any
 	in = func(v any) any {
 		switch v := v.(type) {
@@ -146,15 +128,18 @@ func eachList(change func([]any) []any) func(any) any {
 			for name, member := range v {
 				v[name] = in(member)
 			}
+			return v
 		case []any:
 			for i := range v {
 				v[i] = in(v[i])
 			}
 			if len(v) > 0 {
-				return change(v)
+				return list(v)
 			}
+			return v
+		default:
+			return value(v)
 		}
-		return v
 	}
 	return in
 }
@@ -165,13 +150,6 @@ func grown(v any) any {
 		return number(v) + 1_000_000
 	case bool:
 		return !v
-	}
-	return v
-}
-
-func reworded(v any, before string) any {
-	if text, ok := v.(string); ok {
-		return before + text
 	}
 	return v
 }
