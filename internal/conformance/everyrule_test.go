@@ -65,7 +65,7 @@ var changes = map[string]func(*httptest.ResponseRecorder){
 		return list
 	})),
 	"texts are all one": inBody(eachText(func(string) any { return "one" })),
-	"texts go on": inBody(eachText(func(text string) any { return text + "9" })),
+	"texts go on":       inBody(eachText(func(text string) any { return text + "9" })),
 	"an empty list has an item": inBody(func(v any) any {
 		if body, ok := v.(object); ok {
 			if list, ok := body["items"].([]any); ok && len(list) == 0 {
