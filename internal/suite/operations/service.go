@@ -10,7 +10,8 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// What Fill creates.
+// What Fill creates. All operations share it; one that needs more adds it in its prepare, such as the list with the name
+// office. What an operation changes, another one may find changed, so each test of a write fills a fake of its own.
 const (
 	FirstTask = "task-1"
 	FirstList = "11111111-1111-4111-8111-111111111111"
