@@ -28,29 +28,25 @@ type Response struct {
 
 type responseKey struct{}
 
-// responseSink is where the requests of a call write what is known of them, one at a time.
-type responseSink struct{ to *Response }
-
 // ContextWithResponse returns a context for one call, which writes into r what it knows of its last request, whether it
 // succeeds or fails; of requests at the same time, the first that fails, or one of them. A method has written r when it
 // returns; a sequence, before it yields the values of a response. If nothing could be sent, StatusCode is 0; a call
 // that refuses its arguments does not change r. Several calls must not share r at the same time.
 func ContextWithResponse(ctx context.Context, r *Response) context.Context {
-	return context.WithValue(ctx, responseKey{}, &responseSink{r})
+	return context.WithValue(ctx, responseKey{}, r)
 }
 
 // apart returns a context for requests in another goroutine, and a function that passes on what they have written. It
 // is called in the goroutine of the call, so that nothing is written behind the caller's back.
 func apart(ctx context.Context) (of context.Context, join func()) {
-	sink, _ := ctx.Value(responseKey{}).(*responseSink)
+	sink, _ := ctx.Value(responseKey{}).(*Response)
 	if sink == nil {
 		return ctx, func() {}
 	}
 	var last Response
-	own := &responseSink{&last}
-	return context.WithValue(ctx, responseKey{}, own), func() {
+	return context.WithValue(ctx, responseKey{}, &last), func() {
 		if last.Operation != "" {
-			*sink.to = last
+			*sink = last
 		}
 	}
 }
@@ -113,7 +109,7 @@ func notInToken(r rune) bool {
 
 // withoutCaller hides the values of a caller's context that are about one call.
 func withoutCaller(ctx context.Context) context.Context {
-	ctx = context.WithValue(ctx, responseKey{}, (*responseSink)(nil))
+	ctx = context.WithValue(ctx, responseKey{}, (*Response)(nil))
 	return context.WithValue(ctx, headerKey{}, http.Header(nil))
 }
 

@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"github.com/webdelivery/webdelivery-go/internal/pace"
 	"github.com/webdelivery/webdelivery-go/internal/transport"
 )
@@ -24,8 +22,8 @@ import (
 //
 // [section 8]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#8-limits
 type Limiter interface {
-	// Wait blocks until there is a permit. It returns an error if there will be none, and as soon as ctx ends. The client
-	// then does not send the purge, and the error of the call wraps that of Wait.
+	// Wait blocks until there is a permit. It returns an error if there will be none, and as soon as ctx ends. The
+	// client then does not send the purge, and the error of the call wraps that of Wait.
 	Wait(ctx context.Context) error
 }
 
@@ -44,30 +42,31 @@ type Permit struct {
 	// expires.
 	Expires time.Time
 
-	// Done ends the permit; the client calls it exactly once. arrived is the latest moment at which the request may have
-	// reached the service: the time of the response or, without one, 5 s after the request was written. It is in the
-	// future if the request may still be on its way, and zero if nothing was sent. ctx is the context of the call, which
-	// waits for Done, so Done must return soon, and it must also work if ctx has ended. Done may be nil.
+	// Done ends the permit; the client calls it exactly once. arrived is the latest moment at which the request may
+	// have reached the service: the time of the response or, without one, 5 s after the request was written. It is in
+	// the future if the request may still be on its way, and zero if nothing was sent. ctx is the context of the call,
+	// which waits for Done, so Done must return soon, and it must also work if ctx has ended. Done may be nil.
 	Done func(ctx context.Context, arrived time.Time)
 }
 
-// Pauser is a [Limiter] that other programs use, too. The client calls Pause after each response that refuses a purge as
-// too fast: no purge should be sent for d. The clients of this process wait anyway. ctx is that of the call, which waits
-// for Pause, so it must return soon. The client logs its error and otherwise ignores it.
+// Pauser is a [Limiter] that other programs use, too. The client calls Pause after each response that refuses a purge
+// as too fast: no purge should be sent for d. The clients of this process wait anyway. ctx is that of the call, which
+// waits for Pause, so it must return soon. The client logs its error and otherwise ignores it.
 type Pauser interface {
 	Pause(ctx context.Context, d time.Duration) error
 }
 
-// CustomerLimiter is a [Limiter] with a budget for each customer. [NewClient] calls ForCustomer and uses the Limiter that
-// it returns, so the customer need not be named twice. key is the same for all clients that share a budget: origin and
-// customer, such as "https://api.example.com/acme". A type that embeds such a limiter needs its own ForCustomer, because
-// the promoted one bypasses the type.
+// CustomerLimiter is a [Limiter] with a budget for each customer. [NewClient] calls ForCustomer and uses the Limiter
+// that it returns, so the customer need not be named twice. key is the same for all clients that share a budget: origin
+// and customer, such as "https://api.example.com/acme". A type that embeds such a limiter needs its own ForCustomer,
+// because the promoted one bypasses the type.
 type CustomerLimiter interface {
 	ForCustomer(key string) Limiter
 }
 
-// Explainer is a [Limiter] whose Waiting returns why its callers have no permit yet, or nil if none waits. A [PurgeQueue]
-// waits for permits on behalf of its callers, and adds this reason to the error of a caller whose context ends meanwhile.
+// Explainer is a [Limiter] whose Waiting returns why its callers have no permit yet, or nil if none waits. A
+// [PurgeQueue] waits for permits on behalf of its callers, and adds this reason to the error of a caller whose context
+// ends meanwhile.
 type Explainer interface {
 	Waiting() error
 }
@@ -115,13 +114,9 @@ func adaptLimiter(limiter Limiter) *transport.Limiter {
 			p, err := l.Acquire(ctx)
 			return transport.LimiterPermit(p), err
 		}
-	case *rate.Limiter:
-		adapted.Acquire = func(ctx context.Context) (transport.LimiterPermit, error) {
-			return transport.LimiterPermit{}, permitError(ctx, l.Wait(ctx))
-		}
 	default:
 		adapted.Acquire = func(ctx context.Context) (transport.LimiterPermit, error) {
-			return transport.LimiterPermit{}, l.Wait(ctx)
+			return transport.LimiterPermit{}, permitError(ctx, l.Wait(ctx))
 		}
 	}
 	if p, ok := limiter.(Pauser); ok {
@@ -133,8 +128,8 @@ func adaptLimiter(limiter Limiter) *transport.Limiter {
 	return adapted
 }
 
-// permitError makes an error of rate.Limiter match context.DeadlineExceeded. If the next permit comes after the
-// deadline, rate.Limiter returns an error at once that says so only in its text.
+// permitError makes an error of rate.Limiter, or of a wrapper, match context.DeadlineExceeded. If the next permit comes
+// after the deadline, rate.Limiter returns an error at once that says so only in its text.
 func permitError(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() == nil && strings.Contains(err.Error(), "exceed context deadline") {
 		return fmt.Errorf("no purge permit before the deadline: %w", join(err, context.DeadlineExceeded))

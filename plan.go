@@ -87,7 +87,7 @@ type Plan struct {
 	Fingerprint string `json:"fingerprint"`
 }
 
-// planVersion changes with the members of a Plan. Plans that were stored before there was a version have 0.
+// planVersion changes with the members of a Plan.
 const planVersion = 1
 
 // UnmarshalJSON reads a stored plan. If it has another version or is not a plan, UnmarshalJSON returns a
@@ -115,7 +115,7 @@ func checkVersion(version int) error {
 	case planVersion:
 		return nil
 	case 0:
-		return invalid("version", "the plan has none; create it with NetworkLists.Plan (plan again if an earlier SDK stored it)")
+		return invalid("version", "the plan has none; create it with NetworkLists.Plan")
 	}
 	return invalid("version", "the plan has version %d, and this SDK applies version %d; plan again", version, planVersion)
 }

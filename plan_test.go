@@ -312,7 +312,7 @@ func TestAFeedOfBothKinds(t *testing.T) {
 func TestPlansOfOtherVersions(t *testing.T) {
 	t.Parallel()
 	for stored, says := range map[string]string{
-		`{"list_id":"l","largest":5,"max_remove":0.2,"before":"f"}`: "invalid version: the plan has none; create it with NetworkLists.Plan (plan again if an earlier SDK stored it)",
+		`{"list_id":"l","largest":5,"max_remove":0.2,"before":"f"}`: "invalid version: the plan has none; create it with NetworkLists.Plan",
 		`{"version":2,"max_remove":{"share":0.2}}`:                  "invalid version: the plan has version 2",
 		`{"version":1,"max_remove":0.2}`:                            "max_remove",
 		`[]`:                                                        "array",

@@ -280,8 +280,8 @@ func (c *conn) send(ctx context.Context, cl call) (response, error) {
 
 // tell writes a response for the caller.
 func (c *conn) tell(ctx context.Context, r *transport.Response) {
-	if sink, _ := ctx.Value(responseKey{}).(*responseSink); sink != nil {
-		*sink.to = Response{
+	if sink, _ := ctx.Value(responseKey{}).(*Response); sink != nil {
+		*sink = Response{
 			Operation: r.Request.Operation, StatusCode: r.Status, Header: c.safeHeader(r), RequestID: c.secrets.RequestID(r.Header),
 			Attempts: r.Attempts, Duration: r.Duration,
 		}

@@ -51,9 +51,9 @@ func collect(rows iter.Seq2[webdelivery.Row, error]) (texts []string, err error)
 	return texts, nil
 }
 
-// Query and Rows read the same; each test of a response runs with both.
+// Query and All read the same; each test of a response runs with both.
 var ways = map[string]func(context.Context, *webdelivery.Client) ([]string, error){
-	"Rows": func(ctx context.Context, c *webdelivery.Client) ([]string, error) {
+	"All": func(ctx context.Context, c *webdelivery.Client) ([]string, error) {
 		return collect(c.Stats.Events.All(ctx, fixture.FirstRows))
 	},
 	"Query": func(ctx context.Context, c *webdelivery.Client) ([]string, error) {

@@ -100,8 +100,5 @@ func sessionCookie(header http.Header) (value string) {
 	return value
 }
 
-// String hides the ID.
-func (s Session) String() string { return "session " + redact.Mark }
-
 // Format hides the ID from every verb.
-func (s Session) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.String()) }
+func (s Session) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "session "+redact.Mark) }

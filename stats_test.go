@@ -88,7 +88,7 @@ func TestCategories(t *testing.T) {
 	})
 }
 
-// Open point 14: the client reads every shape of the lists and returns the raw response. An unknown shape is an error
+// Open point 14: the client reads every shape of the lists. An unknown shape is an error
 // that contains it.
 func TestListsOfNames(t *testing.T) {
 	t.Parallel()

@@ -63,7 +63,7 @@ func TestNamesAreExact(t *testing.T) {
 	require.Error(t, wire.Decode([]byte(`{"id":"a","id":"b"}`), &got))
 }
 
-func TestGraver(t *testing.T) {
+func TestHigherCode(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, 503, wire.HigherCode(400, jsontext.Value(`503`)))
 	assert.Equal(t, 400, wire.HigherCode(400, jsontext.Value(`"200"`)))
