@@ -194,8 +194,8 @@ func (e *Export) All(ctx context.Context) iter.Seq2[Row, error] {
 		if !end.After(e.params.Start) || !end.Add(time.Second).After(e.position.Latest) {
 			return
 		}
-		r := exportRun{Export: e, ctx: ctx, yield: yield, from: slices.MaxFunc([]time.Time{e.params.Start, e.position.Reached()}, time.Time.Compare)}
-		r.run = resume.Run{Source: &r, Position: e.position, End: end, Lookback: e.options.Lookback, Few: 10_000}
+		r := exportRun{Export: e, ctx: ctx, yield: yield, from: max(e.params.Start.Unix(), e.position.Reached().Unix())}
+		r.run = resume.Run{Source: &r, Position: e.position, End: end.Unix(), Lookback: e.options.Lookback, Few: 10_000}
 		missing, err := r.run.All()
 		if err == nil {
 			err = r.found(missing)
@@ -229,16 +229,16 @@ func (r *exportRun) found(missing resume.Missing) error {
 	var errs []error
 	switch kept := EventsRetention(time.Now()); {
 	case missing.Announced == 0:
-	case r.from.Before(kept): // the service has dropped them meanwhile
+	case r.from < kept.Unix(): // the service has dropped them meanwhile
 		if !e.options.AcceptGap {
-			errs = append(errs, gap(r.from, kept))
+			errs = append(errs, gap(time.Unix(r.from, 0).UTC(), kept))
 		}
 	default:
 		errs = append(errs, &IncompleteError{Got: e.position.Handed, Total: e.position.Handed + missing.Announced})
 	}
 	if missing.Late > 0 {
 		e.late += missing.Late
-		errs = append(errs, &LateError{missing.Late, missing.From, missing.To})
+		errs = append(errs, &LateError{missing.Late, time.Unix(missing.From, 0).UTC(), time.Unix(missing.To, 0).UTC()})
 	}
 	return join(errs...)
 }
@@ -314,7 +314,7 @@ type exportRun struct {
 	*Export
 
 	run    resume.Run
-	from   time.Time       // everything before it was read
+	from   int64           // everything before this second was read
 	ctx    context.Context // context of the range
 	yield  func(Row, error) bool
 	final  bool      // another response would be no better
@@ -322,7 +322,7 @@ type exportRun struct {
 	date   wire.Date // of the last row
 }
 
-func (r *exportRun) Total(from, to time.Time) (total int64, first time.Time, err error) {
+func (r *exportRun) Total(from, to int64) (total int64, first time.Time, err error) {
 	parameters, err := r.parameters(from, to, 1)
 	if err != nil {
 		return 0, first, err
@@ -344,7 +344,7 @@ func (r *exportRun) Total(from, to time.Time) (total int64, first time.Time, err
 	return one.Total(), first, nil
 }
 
-func (r *exportRun) Read(from, to time.Time, limit int64, replay *resume.Replay) (total int64, err error) {
+func (r *exportRun) Read(from, to, limit int64, replay *resume.Replay) (total int64, err error) {
 	parameters, err := r.parameters(from, to, limit)
 	if err != nil {
 		return 0, err
@@ -372,7 +372,7 @@ func (r *exportRun) Read(from, to time.Time, limit int64, replay *resume.Replay)
 	case short:
 		got := r.position.Handed
 		return incomplete.Total, &IncompleteError{Got: got, Total: got + max(0, incomplete.Total-incomplete.Got)}
-	case err == nil && replay.Lacking > 0 && !from.Before(r.KeptFrom()):
+	case err == nil && replay.Lacking > 0 && from >= r.KeptFrom():
 		return 0, &outcomeError{fmt.Errorf("%w: the response lacks %d events that an earlier one had", ErrBadResponse, replay.Lacking), OutcomeNotApplied}
 	default:
 		return 0, err
@@ -385,7 +385,7 @@ func (r *exportRun) Limit(total int64) int64 { return r.family.rules.withHeadroo
 func (r *exportRun) Sleep(d time.Duration) error { return sleep(r.ctx, d) }
 
 // KeptFrom adds an hour, because the clocks of the service and of this machine may differ.
-func (r *exportRun) KeptFrom() time.Time { return EventsRetention(time.Now().Add(time.Hour)) }
+func (r *exportRun) KeptFrom() int64 { return EventsRetention(time.Now().Add(time.Hour)).Unix() }
 
 func (r *exportRun) Judge(err error) resume.Fault {
 	if r.ctx.Err() != nil || r.final {
@@ -408,9 +408,9 @@ func judgeExport(err error) resume.Fault {
 	}
 }
 
-func (r *exportRun) parameters(from, to time.Time, limit int64) (string, error) {
+func (r *exportRun) parameters(from, to, limit int64) (string, error) {
 	p := r.params
-	p.Start, p.End, p.Limit = from, to, limit
+	p.Start, p.End, p.Limit = time.Unix(from, 0), time.Unix(to, 0), limit
 	return r.family.parameters(&p)
 }
 
@@ -429,14 +429,14 @@ func (r *exportRun) checkColumns(row Row) error {
 
 // take reports whether a row is new. A new row counts as yielded. The checksum of a row covers its time, but not how
 // the time is spelled. It is keyed, because whoever sends the requests of the events could otherwise hide some of them.
-func (r *exportRun) take(replay *resume.Replay, row Row, to time.Time) (isNew bool, err error) {
+func (r *exportRun) take(replay *resume.Replay, row Row, to int64) (isNew bool, err error) {
 	content, value := row.row.Content(append(r.content[:0], make([]byte, 8)...), r.column)
 	r.content = content
 	at, err := value.TimeAfter(&r.date)
 	switch {
 	case err != nil:
 		return false, fmt.Errorf("%s: %w", DimEventTimestamp, err)
-	case at.Before(r.params.Start), !at.Before(to.Add(time.Second)): // the second of the end may belong to the time range, see open point 33
+	case at.Before(r.params.Start), at.Unix() > to: // the second of the end may belong to the time range, see open point 33
 		return false, fmt.Errorf("an event of %s is outside the time range", at.Format(time.RFC3339Nano))
 	}
 	binary.BigEndian.PutUint64(content, uint64(at.UnixNano()))

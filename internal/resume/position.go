@@ -90,14 +90,12 @@ func (d perDay) plus(day, n int64) perDay {
 }
 
 // Reached returns the time up to which everything was read, or the zero time if nothing was.
-func (p *Position) Reached() time.Time { return later(p.Latest, p.Until) }
-
-// from returns the start of the next request for rows after the position, in whole seconds. It is one second before
-// those that must come again, because a source may omit rows at the start.
-func (p *Position) from() time.Time { return p.Latest.Truncate(time.Second).Add(-2 * time.Second) }
-
-// first returns the start of the second since which rows are recognized.
-func (p *Position) first() time.Time { return time.Unix(p.First, 0).UTC() }
+func (p *Position) Reached() time.Time {
+	if p.Latest.After(p.Until) {
+		return p.Latest
+	}
+	return p.Until
+}
 
 // Clone returns an independent copy. Its cost depends on the number of seconds, not on that of rows.
 func (p *Position) Clone() *Position {
@@ -235,11 +233,4 @@ func (p *Position) UnmarshalJSON(b []byte) error {
 	s.Start, s.Until, s.Latest, s.Recent = s.Start.UTC(), s.Until.UTC(), s.Latest.UTC(), nil
 	p.counted, p.recent, p.known = s, recent, rows
 	return nil
-}
-
-func later(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return b
-	}
-	return a
 }

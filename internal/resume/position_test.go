@@ -95,7 +95,7 @@ func TestTooManyRows(t *testing.T) {
 	}
 	var p resume.Position
 	p.Start = second
-	run := resume.Run{Source: endless{}, Position: &p, End: second.Add(time.Hour), Lookback: time.Hour}
+	run := resume.Run{Source: endless{}, Position: &p, End: second.Add(time.Hour).Unix(), Lookback: time.Hour}
 	_, err := run.All()
 	require.NoError(t, err)
 	assert.True(t, run.Position.Shortened)
@@ -108,10 +108,10 @@ func TestTooManyRows(t *testing.T) {
 // endless is a source of 6,000,000 rows.
 type endless struct{ resume.Source }
 
-func (endless) Total(time.Time, time.Time) (int64, time.Time, error) { return 6_000_000, second, nil }
-func (endless) Limit(total int64) int64                              { return total }
-func (endless) KeptFrom() time.Time                                  { return time.Time{} }
-func (endless) Read(_, _ time.Time, _ int64, replay *resume.Replay) (int64, error) {
+func (endless) Total(int64, int64) (int64, time.Time, error) { return 6_000_000, second, nil }
+func (endless) Limit(total int64) int64                      { return total }
+func (endless) KeptFrom() int64                              { return 0 }
+func (endless) Read(_, _, _ int64, replay *resume.Replay) (int64, error) {
 	for i := range 6_000_000 {
 		if _, err := replay.Take(second.Add(time.Duration(i)*time.Second/2000), resume.Sum(i)); err != nil {
 			return 0, err

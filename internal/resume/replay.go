@@ -19,9 +19,9 @@ type Replay struct {
 	left     map[Sum]int // delivered rows of this second that have not come again
 }
 
-// Replay returns a Replay for the response to a request for the rows between two times.
-func (p *Position) Replay(from, to time.Time) *Replay {
-	r := &Replay{position: p, from: from.Unix(), to: to.Unix(), second: math.MinInt64}
+// Replay returns a Replay for the response to a request for the rows between two seconds.
+func (p *Position) Replay(from, to int64) *Replay {
+	r := &Replay{position: p, from: from, to: to, second: math.MinInt64}
 	for i, s := range p.recent {
 		if r.again(p.First + int64(i)) {
 			r.Lacking += s.rows()

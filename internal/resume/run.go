@@ -26,12 +26,12 @@ const (
 // ErrStopped means that the user wants no more rows. It ends a run.
 var ErrStopped = errors.New("stopped")
 
-// Source is what a [Run] reads.
+// Source is what a [Run] reads. Times are whole seconds, counted from 1970.
 type Source interface {
 	// Total returns the number of rows between two times, and the time of the first row, or the zero time if unknown.
-	Total(from, to time.Time) (total int64, first time.Time, err error)
+	Total(from, to int64) (total int64, first time.Time, err error)
 	// Read reads up to limit rows between two times, and passes each to replay. It returns the total, if known.
-	Read(from, to time.Time, limit int64, replay *Replay) (total int64, err error)
+	Read(from, to, limit int64, replay *Replay) (total int64, err error)
 	// Limit returns the limit for a request that must return total rows.
 	Limit(total int64) int64
 	// Judge returns what an error of Total or Read means.
@@ -39,7 +39,7 @@ type Source interface {
 	// Sleep waits for d. An error ends the export.
 	Sleep(d time.Duration) error
 	// KeptFrom returns the time since which the source still has all rows.
-	KeptFrom() time.Time
+	KeptFrom() int64
 }
 
 // Limits for retries without a new row.
@@ -52,16 +52,16 @@ const (
 
 // Missing says which rows that the source counts were not delivered.
 type Missing struct {
-	Announced int64     // rows that it has not sent; a later run may deliver them, unless it has dropped them meanwhile
-	Late      int64     // rows that appeared later than Lookback, and are delivered by no run
-	From, To  time.Time // the time of the late ones
+	Announced int64 // rows that it has not sent; a later run may deliver them, unless it has dropped them meanwhile
+	Late      int64 // rows that appeared later than Lookback, and are delivered by no run
+	From, To  int64 // the seconds of the late ones
 }
 
 // Run reads all rows after a position, up to the end of a span, and those of the seconds before that appeared late.
 type Run struct {
 	Source   Source
 	Position *Position
-	End      time.Time     // of the span
+	End      int64         // the second at the end of the span
 	Lookback time.Duration // how late a row may appear to be delivered
 	Few      int64         // so many rows are read rather than asked which of them are new
 	Arrived  bool          // a response had a row, new or known; until then, the run ends at the first error
@@ -92,7 +92,7 @@ func (r *Run) All() (missing Missing, err error) {
 			break
 		}
 	}
-	p.Until, p.Late = r.End, late
+	p.Until, p.Late = time.Unix(r.End, 0).UTC(), late
 	return missing, nil
 }
 
@@ -101,16 +101,16 @@ func (r *Run) All() (missing Missing, err error) {
 func (r *Run) rest() error {
 	p := r.Position
 	r.alone = p.Handed == 0
-	last := p.Latest.Truncate(time.Second)
-	before := last.Add(-time.Second)
-	kept := earlier(r.Source.KeptFrom(), last.Add(time.Second)) // the rows that the position knows may be gone
-	first := later(p.Start, later(p.first(), kept))
+	last := p.Latest.Unix()
+	before := last - 1
+	kept := min(r.Source.KeptFrom(), last+1) // the rows that the position knows may be gone
+	first := max(p.Start.Unix(), p.First, kept)
 	more, total, err := r.surplus(first, r.End)
 	if err != nil || more == 0 {
 		return err
 	}
-	r.announced = max(r.announced, p.Handed+more-p.at(r.End.Unix()).rows()) // the source may count those
-	if before.After(first) {
+	r.announced = max(r.announced, p.Handed+more-p.at(r.End).rows()) // the source may count those
+	if first < before {
 		late, known, err := r.surplus(first, before)
 		if err == nil && late < 0 && r.Source.Sleep(longestPause) == nil { // a replica may lag, and would hide late rows
 			late, known, err = r.surplus(first, before)
@@ -123,19 +123,20 @@ func (r *Run) rest() error {
 		}
 		total -= known
 	}
-	return r.read(p.from(), r.End, total+p.at(last.Unix()-2).rows())
+	from := last - 2 // one second before those that must come again, because the source may omit rows at the start
+	return r.read(from, r.End, total+p.at(from).rows())
 }
 
 // read reads a span to its end, with retries from where a response broke.
-func (r *Run) read(from, to time.Time, total int64) error {
+func (r *Run) read(from, to, total int64) error {
 	p := r.Position
-	from = later(p.Start, from)
+	from = max(from, p.Start.Unix())
 	for limit := r.Source.Limit(total); ; {
 		rows, begin := p.Handed, from
 		replay := p.Replay(from, to)
 		total, err := r.Source.Read(from, to, limit, replay)
-		from = later(from, replay.previous.Truncate(time.Second).Add(-2*time.Second))
-		progress := p.Handed > rows || from.After(begin)
+		from = max(from, replay.previous.Unix()-2)
+		progress := p.Handed > rows || from > begin
 		if progress {
 			r.newest, r.fruitless, r.unusable = time.Now(), 0, 0
 		}
@@ -151,7 +152,7 @@ func (r *Run) read(from, to time.Time, total int64) error {
 }
 
 // total requests a total, with retries.
-func (r *Run) total(from, to time.Time) (total int64, first time.Time, err error) {
+func (r *Run) total(from, to int64) (total int64, first time.Time, err error) {
 	for {
 		if total, first, err = r.Source.Total(from, to); err == nil {
 			return total, first, nil
