@@ -29,20 +29,24 @@ func (r *Run) search(from, to, more, total int64) error {
 	return r.search(begin, to, right, rest)
 }
 
-// surplus returns how many more rows a span of recognized seconds has than were delivered, and how many it has. If the
-// first row of the source is after the start of the span, the source omits those at the start.
+// surplus returns how many more rows a span has than were delivered, and how many it has. It begins at a recognized
+// second, or at the start of a day or of the export, and then ends after the first recognized second. If the first row of the
+// source is after the start of the span, the source omits those at the start.
 func (r *Run) surplus(from, to int64) (more, total int64, err error) {
-	p := r.Position
+	p, day := r.Position, dayOf(from)
 	total, first, err := r.total(from, to)
-	known := r.atBorder(to)
-	for at := from; at < min(to, p.First+int64(len(p.recent))); at++ {
+	known, rows, full := r.atBorder(to), p.at(from).rows(), p.at(from).full
+	if from < p.First {
+		known, rows, full = known+p.Days.since(day), p.Firsts[day], p.Midnights[day]
+	}
+	for at := max(from, p.First); at < min(to, p.First+int64(len(p.recent))); at++ {
 		known += p.at(at).rows()
 	}
-	switch start := p.at(from); {
+	switch {
 	case total == 0, first.Unix() > from:
-		known -= start.rows()
+		known -= rows
 	case first.Nanosecond() > 0:
-		known -= start.full
+		known -= full
 	}
 	return total - known, total, err
 }
@@ -63,27 +67,30 @@ func (r *Run) atBorder(end int64) int64 {
 // rows before those that the position recognizes: rows that are still being added then do not matter, nor do days that
 // the source no longer keeps. All days are counted anew, because a replica may have made a late row one of another day.
 func (r *Run) check(missing *Missing) (late perDay, err error) {
-	p := r.Position
+	p, within := r.Position, int64(0)
 	from := max(p.Start.Unix(), r.Source.KeptFrom())
+	missing.Late, missing.From = 0, 0
+	if p.First <= from {
+		return p.Late, nil
+	}
 	known := p.Late.since(dayOf(from))
-	missing.Late, missing.From, r.within = 0, 0, 0
-	rest, err := r.unknown(from)
+	rest, _, err := r.surplus(from, p.First+1)
 	if err == nil && rest > known { // some may be of the first recognized second, or the source counts those at its end
-		if r.within, _, err = r.surplus(p.First, p.First+1); err == nil {
-			rest -= r.within
-		}
+		within, _, err = r.surplus(p.First, p.First+1)
+		rest -= within
 	}
 	if err != nil || rest <= known {
 		return p.Late, err
 	}
 	for missing.Late, late = rest-known, (perDay{}); rest > 0; {
-		today := dayOf(from)
+		today, others := dayOf(from), int64(0)
 		next := (today + 1) * day
-		others, err := r.unknown(next)
-		if err != nil {
-			return nil, err
+		if next < p.First {
+			if others, _, err = r.surplus(next, p.First+1); err != nil {
+				return nil, err
+			}
+			others = min(rest, max(0, others-within)) // so that the sum of all days is what was counted at first
 		}
-		others = min(rest, max(0, others)) // so that the sum of all days is what was counted at first
 		if late[today] = rest - others; late[today] > p.Late[today] {
 			if missing.From == 0 {
 				missing.From = from
@@ -93,23 +100,4 @@ func (r *Run) check(missing *Missing) (late perDay, err error) {
 		from, rest = next, others
 	}
 	return late, nil
-}
-
-// unknown returns how many rows from a time on, up to the first second that the position recognizes, were not delivered.
-// from is the start of a day or of the export. The span includes that second, whose rows can be counted again.
-func (r *Run) unknown(from int64) (int64, error) {
-	p, day := r.Position, dayOf(from)
-	if p.First <= from {
-		return 0, nil
-	}
-	to := p.First + 1
-	total, first, err := r.total(from, to)
-	rest := total - p.Days.since(day) - p.at(p.First).rows() - r.atBorder(to) - r.within
-	switch {
-	case total == 0, first.Unix() > from:
-		rest += p.Firsts[day]
-	case first.Nanosecond() > 0:
-		rest += p.Midnights[day]
-	}
-	return rest, err
 }

@@ -67,7 +67,6 @@ type Run struct {
 	Arrived  bool          // a response had a row, new or known; until then, the run ends at the first error
 
 	alone     bool      // one response contained the whole span
-	within    int64     // rows of the first recognized second that were not delivered
 	announced int64     // smallest possible number of rows in the span
 	newest    time.Time // when the last new row arrived
 	fruitless int       // requests since then
