@@ -135,9 +135,12 @@ func (p *Position) add(at time.Time, sum Sum) {
 		p.Latest = at
 	}
 	if p.Handed++; unix-p.First >= int64(len(p.recent)) {
-		room := int64(0) // as many as in the second before
+		room := 0 // as many as in the second before
 		if n := len(p.recent); n > 0 {
-			room = p.recent[n-1].rows()
+			last := &p.recent[n-1]
+			if room = len(last.sums); cap(last.sums) > room*9/8 {
+				last.sums = slices.Clone(last.sums) // little more room than needed
+			}
 		}
 		p.forget(unix - 1 - p.keep)
 		p.recent = append(p.recent, make([]second, unix-p.First-int64(len(p.recent))+1)...)
@@ -153,21 +156,8 @@ func (p *Position) add(at time.Time, sum Sum) {
 	}
 }
 
-// keepFor sets how late a row may appear to be recognized as new. One second more is kept, because a source may omit
-// rows of the first second of a span.
-func (p *Position) keepFor(lookback time.Duration) {
-	if p.keep, p.Shortened = 0, false; lookback > 0 {
-		p.keep = 1 + int64((lookback+time.Second-1)/time.Second)
-	}
-}
-
 // forget drops the rows before a second, except their number.
 func (p *Position) forget(before int64) {
-	if n := len(p.recent); n > 0 {
-		if last := &p.recent[n-1]; cap(last.sums) > len(last.sums)*9/8 {
-			last.sums = slices.Clone(last.sums) // little more room than needed
-		}
-	}
 	for ; p.First < before && len(p.recent) > 0; p.First++ {
 		s, day := p.recent[0], dayOf(p.First)
 		if p.recent = p.recent[1:]; s.rows() == 0 {
@@ -179,13 +169,6 @@ func (p *Position) forget(before int64) {
 		}
 	}
 	p.First = max(p.First, before)
-}
-
-// learn learns which rows at the end of a span the source counts, from a row of the second of the end.
-func (p *Position) learn(at time.Time) {
-	if p.Border = max(p.Border, atEnd); at.Nanosecond() > 0 {
-		p.Border = wholeSecond
-	}
 }
 
 // MarshalJSON encodes the position.
@@ -201,8 +184,6 @@ func (p *Position) MarshalJSON() ([]byte, error) {
 	return json.Marshal(s)
 }
 
-var errDamaged = errors.New("the sums of rows are cut or damaged")
-
 // UnmarshalJSON decodes a position. It returns an error for one that MarshalJSON cannot have written.
 func (p *Position) UnmarshalJSON(b []byte) error {
 	var s counted
@@ -214,7 +195,7 @@ func (p *Position) UnmarshalJSON(b []byte) error {
 		n, a := binary.Uvarint(in)
 		full, b := binary.Uvarint(in[max(a, 0):])
 		if a <= 0 || b <= 0 || n > uint64(len(in)-a-b)/8 || full > n || len(recent) == maxSeconds { //nolint:gosec // not negative
-			return errDamaged
+			return errors.New("the sums of rows are cut or damaged")
 		}
 		in = in[a+b:]
 		r := second{full: int64(full)} //nolint:gosec // at most n

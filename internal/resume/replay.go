@@ -51,8 +51,11 @@ func (r *Replay) Take(at time.Time, sum Sum) (isNew bool, err error) {
 			}
 		}
 	}
-	if unix >= r.to {
-		r.position.learn(at)
+	switch { // what the source counts at the end of a span
+	case unix >= r.to && at.Nanosecond() > 0:
+		r.position.Border = wholeSecond
+	case unix >= r.to:
+		r.position.Border = max(r.position.Border, atEnd)
 	}
 	if r.position.Handed > 0 && unix < r.position.First {
 		return false, nil // delivered, or later than a row may be

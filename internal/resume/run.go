@@ -76,8 +76,10 @@ type Run struct {
 // All reads what is new, and returns which rows are missing. The next run does not report late ones again.
 func (r *Run) All() (missing Missing, err error) {
 	p := r.Position
-	p.keepFor(r.Lookback)
 	late := p.Late
+	if p.keep, p.Shortened = 0, false; r.Lookback > 0 {
+		p.keep = 1 + int64((r.Lookback+time.Second-1)/time.Second) // a source may omit rows of the first second of a span
+	}
 	r.newest = time.Now()
 	for range 3 { // rows may have been added before the last total was read, or a replica lags
 		err := r.rest()
