@@ -80,9 +80,14 @@ func (e *LateError) outcomeOfWrite() Outcome { return OutcomeNotApplied }
 // which the error names. Set [ExportOptions.AcceptGap] to go on without them.
 var ErrExportGap = errors.New("webdelivery: the service no longer has the next events of an export")
 
-func gap(from, to time.Time) error {
+// gap returns an error if the service has dropped events after a second, unless somebody accepts that.
+func (e *Export) gap(reached int64) error {
+	kept := EventsRetention(time.Now())
+	if e.options.AcceptGap || reached >= kept.Unix() {
+		return nil
+	}
 	return &outcomeError{fmt.Errorf("%w: those from %s to %s are gone (EventsRetention); set AcceptGap to go on without them",
-		ErrExportGap, from.Format(time.RFC3339), to.Format(time.RFC3339)), OutcomeNotApplied}
+		ErrExportGap, time.Unix(reached, 0).UTC().Format(time.RFC3339), kept.Format(time.RFC3339)), OutcomeNotApplied}
 }
 
 // NewExport creates an export of raw events. It sends nothing. The zero [Cursor] starts at the query's Start; with
@@ -180,59 +185,51 @@ func (e *Export) Key() string {
 // response, All yields [ErrBadResponse].
 func (e *Export) All(ctx context.Context) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
-		if e.err != nil {
-			yield(Row{}, e.err)
-			return
-		}
-		e.family.warn(ctx, e.warnings...)
-		e.warnings = nil
-		end, err := e.end(time.Now().UTC())
-		if err != nil {
-			yield(Row{}, err)
-			return
-		}
-		if !end.After(e.params.Start) || !end.Add(time.Second).After(e.position.Latest) {
-			return
-		}
-		r := exportRun{Export: e, ctx: ctx, yield: yield, from: max(e.params.Start.Unix(), e.position.Reached().Unix())}
-		r.run = resume.Run{Source: &r, Position: e.position, End: end.Unix(), Lookback: e.options.Lookback, Few: 10_000}
-		missing, err := r.run.All()
-		if err == nil {
-			err = r.found(missing)
-		}
-		if err != nil && !errors.Is(err, resume.ErrStopped) {
+		if err := e.read(ctx, yield); err != nil && !errors.Is(err, resume.ErrStopped) {
 			yield(Row{}, err)
 		}
 	}
 }
 
-// end returns the end of a range over All that begins now.
-func (e *Export) end(now time.Time) (end time.Time, err error) {
-	if end = e.params.End; end.IsZero() {
-		end = now.Add(-e.options.Delay).Truncate(time.Second)
-	} else if end.After(now) {
-		end = now.Truncate(time.Second)
+// read is a range over All.
+func (e *Export) read(ctx context.Context, yield func(Row, error) bool) error {
+	if e.err != nil {
+		return e.err
 	}
-	reached, kept := e.position.Reached(), EventsRetention(now)
-	if !reached.IsZero() && reached.Before(end) && reached.Before(kept) && !e.options.AcceptGap {
-		err = gap(reached, kept)
+	e.family.warn(ctx, e.warnings...)
+	e.warnings = nil
+	end := time.Now().Add(-e.options.Delay).Unix()
+	if !e.params.End.IsZero() {
+		end = min(e.params.End.Unix(), time.Now().Unix())
 	}
-	return end, err
-}
-
-// found returns what is missing as an error.
-func (r *exportRun) found(missing resume.Missing) error {
-	e := r.Export
+	start := e.params.Start.Unix()
+	reached := max(e.position.Latest.Unix(), e.position.Until.Unix()) // before start if nothing was read
+	if err := e.gap(reached); err != nil && start <= reached && reached < end {
+		return err
+	}
+	if end <= start || end < e.position.Latest.Unix() {
+		return nil
+	}
+	run := resume.Run{
+		Source: &exportRun{Export: e, ctx: ctx, yield: yield}, Position: e.position, End: end, Lookback: e.options.Lookback, Few: 10_000,
+	}
+	missing, err := run.All()
+	if err != nil {
+		return err
+	}
 	if e.position.Shortened {
-		e.family.warn(r.ctx, "there are too many events for a cursor; late ones are found for a shorter time than Lookback")
+		e.family.warn(ctx, "there are too many events for a cursor; late ones are found for a shorter time than Lookback")
 	}
+	return e.missing(missing, max(start, reached))
+}
+
+// missing returns what is missing after a range, before which everything up to a second was read, as an error.
+func (e *Export) missing(missing resume.Missing, reached int64) error {
 	var errs []error
-	switch kept := EventsRetention(time.Now()); {
+	switch {
 	case missing.Announced == 0:
-	case r.from < kept.Unix(): // the service has dropped them meanwhile
-		if !e.options.AcceptGap {
-			errs = append(errs, gap(time.Unix(r.from, 0).UTC(), kept))
-		}
+	case reached < EventsRetention(time.Now()).Unix(): // the service has dropped them meanwhile
+		errs = append(errs, e.gap(reached))
 	default:
 		errs = append(errs, &IncompleteError{Got: e.position.Handed, Total: e.position.Handed + missing.Announced})
 	}
@@ -309,12 +306,10 @@ func (e *Export) round(ctx context.Context, p *polling, yield func(Row, error) b
 	return nil, nil
 }
 
-// exportRun is one range over an export. [resume.Run] reads from it.
+// exportRun is what [resume.Run] reads in one range over an export.
 type exportRun struct {
 	*Export
 
-	run    resume.Run
-	from   int64           // everything before this second was read
 	ctx    context.Context // context of the range
 	yield  func(Row, error) bool
 	final  bool      // another response would be no better
@@ -353,7 +348,6 @@ func (r *exportRun) Read(from, to, limit int64, replay *resume.Replay) (total in
 	err = r.family.stream(r.ctx, parameters, limit, streaming{all: true}, func(row Row, _ error) bool {
 		if first {
 			first, unusable = false, r.checkColumns(row)
-			r.run.Arrived = true
 		}
 		isNew := false
 		if unusable == nil {

@@ -89,14 +89,6 @@ func (d perDay) plus(day, n int64) perDay {
 	return d
 }
 
-// Reached returns the time up to which everything was read, or the zero time if nothing was.
-func (p *Position) Reached() time.Time {
-	if p.Latest.After(p.Until) {
-		return p.Latest
-	}
-	return p.Until
-}
-
 // Clone returns an independent copy. Its cost depends on the number of seconds, not on that of rows.
 func (p *Position) Clone() *Position {
 	c := &Position{counted: p.counted, recent: slices.Clone(p.recent), known: p.known, keep: p.keep, Shortened: p.Shortened}

@@ -136,6 +136,7 @@ func (r *Run) read(from, to, total int64) error {
 		rows, begin := p.Handed, from
 		replay := p.Replay(from, to)
 		total, err := r.Source.Read(from, to, limit, replay)
+		r.Arrived = r.Arrived || !replay.previous.IsZero()
 		from = max(from, replay.previous.Unix()-2)
 		progress := p.Handed > rows || from > begin
 		if progress {
