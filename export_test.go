@@ -361,7 +361,7 @@ func TestWhatEndsAnExport(t *testing.T) {
 	}
 }
 
-// If an argument of an export is invalid, Rows yields the error and sends nothing.
+// If an argument of an export is invalid, All yields the error and sends nothing.
 func TestArgumentsOfAnExport(t *testing.T) {
 	t.Parallel()
 	inExport(t, eventsOf(5, 2), func(e *anExport) {

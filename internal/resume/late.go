@@ -1,5 +1,7 @@
 package resume
 
+import "cmp"
+
 // search reads the parts of a span that have more rows than were delivered, except those of its first second, which the
 // source may omit. more is the number of new rows, and total that of all rows. It reads the whole span if that costs
 // less than asking on, because it has few rows, or many new ones.
@@ -30,14 +32,21 @@ func (r *Run) search(from, to, more, total int64) error {
 }
 
 // surplus returns how many more rows a span has than were delivered, and how many it has. It begins at a recognized
-// second, or at the start of a day or of the export, and then ends after the first recognized second. If the first row of the
-// source is after the start of the span, the source omits those at the start.
+// second, or at the start of a day or of the export, and then ends after the first recognized second. If the first row
+// of the source is after the start of the span, the source omits those at the start.
 func (r *Run) surplus(from, to int64) (more, total int64, err error) {
 	p, day := r.Position, dayOf(from)
 	total, first, err := r.total(from, to)
-	known, rows, full := r.atBorder(to), p.at(from).rows(), p.at(from).full
+	known, rows, full := int64(0), p.at(from).rows(), p.at(from).full
 	if from < p.First {
-		known, rows, full = known+p.Days.since(day), p.Firsts[day], p.Midnights[day]
+		known, rows, full = p.Days.since(day), p.Firsts[day], p.Midnights[day]
+	}
+	switch p.Border { // the source may count delivered rows of the second of the end
+	case exclusive:
+	case atEnd:
+		known += p.at(to).full
+	case wholeSecond:
+		known += p.at(to).rows()
 	}
 	for at := max(from, p.First); at < min(to, p.First+int64(len(p.recent))); at++ {
 		known += p.at(at).rows()
@@ -49,18 +58,6 @@ func (r *Run) surplus(from, to int64) (more, total int64, err error) {
 		known -= full
 	}
 	return total - known, total, err
-}
-
-// atBorder returns how many delivered rows of the second of the end of a span the source counts.
-func (r *Run) atBorder(end int64) int64 {
-	switch s := r.Position.at(end); r.Position.Border {
-	case atEnd:
-		return s.full
-	case wholeSecond:
-		return s.rows()
-	default:
-		return 0
-	}
 }
 
 // check counts the late rows that no run has reported, and returns the number of late rows of each day. It asks only for
@@ -92,9 +89,7 @@ func (r *Run) check(missing *Missing) (late perDay, err error) {
 			others = min(rest, max(0, others-within)) // so that the sum of all days is what was counted at first
 		}
 		if late[today] = rest - others; late[today] > p.Late[today] {
-			if missing.From == 0 {
-				missing.From = from
-			}
+			missing.From = cmp.Or(missing.From, from)
 			missing.To = min(next, p.First)
 		}
 		from, rest = next, others

@@ -6,8 +6,6 @@ import (
 	"time"
 )
 
-var errNotAscending = errors.New("its rows are not in ascending order of their times")
-
 // Replay separates the new rows of one response from those that were delivered before.
 type Replay struct {
 	Lacking int64 // delivered rows that should have come again but did not
@@ -38,7 +36,7 @@ func (r *Replay) again(second int64) bool { return second > r.from && second < r
 // content, as many are known as have been delivered. A row that is earlier than the one before it is an error.
 func (r *Replay) Take(at time.Time, sum Sum) (isNew bool, err error) {
 	if at.Before(r.previous) {
-		return false, errNotAscending
+		return false, errors.New("its rows are not in ascending order of their times")
 	}
 	r.previous = at
 	unix := at.Unix()
