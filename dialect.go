@@ -76,14 +76,6 @@ func (d Dialect) withDefaults() (Dialect, error) {
 	return d, nil
 }
 
-// validMethod reports whether method is an HTTP method: a token (RFC 9110 section 5.6.2) without lower-case letters,
-// because no service knows "post".
-func validMethod(method string) bool {
-	return method != "" && strings.IndexFunc(method, func(r rune) bool {
-		return r <= ' ' || r >= 0x7f || r >= 'a' && r <= 'z' || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
-	}) < 0
-}
-
 // expand replaces the {placeholders} of a path by the ids in order, each escaped as one path segment.
 func expand(template string, ids ...string) (string, error) {
 	path, err := address.Expand(template, ids...)
