@@ -169,6 +169,7 @@ func TestScanErrors(t *testing.T) {
 				assert.Equal(f, int64(1), scanning.Row)
 				assert.Equal(f, "a", scanning.Column)
 				assert.Equal(f, tt.value, scanning.Value)
+				assert.ErrorContains(f, err, "webdelivery: row 1, column a for field A (")
 				assert.ErrorContains(f, err, tt.says)
 			})
 		})
