@@ -26,21 +26,13 @@ func (c *call) entryAddress(l *networkList, e *listEntry) string {
 
 // listEntries is GET /config/networklists/{networklist_id}/entries (service document, section 4.6), in order of
 // addition.
-func listEntries(c *call) (response, error) {
-	l, err := c.namedList()
-	if err != nil {
-		return response{}, err
-	}
+func listEntries(c *call, l *networkList) (response, error) {
 	return pageResponse(c, l.all(), 100, func(e *listEntry) listEntryJSON { return c.listEntryJSON(l, e) })
 }
 
 // getEntry is GET /config/networklists/{networklist_id}/entries/{entry_id}. The response does not contain the entry
 // itself (service document, section 2.6).
-func getEntry(c *call) (response, error) {
-	l, e, err := c.namedEntry()
-	if err != nil {
-		return response{}, err
-	}
+func getEntry(c *call, l *networkList, e *listEntry) (response, error) {
 	return jsonResponse(http.StatusOK, map[string]string{
 		"uri": c.entryAddress(l, e), "id": e.id, "type": l.Type, "network_list_uri": c.address(l.path()),
 	}), nil
@@ -48,11 +40,7 @@ func getEntry(c *call) (response, error) {
 
 // addEntries is POST /config/networklists/{networklist_id}/entries (service document, section 4.6). It adds all entries
 // or none. Entries that the list already has stay unchanged. The document leaves the response open.
-func addEntries(c *call) (response, error) {
-	l, err := c.namedList()
-	if err != nil {
-		return response{}, err
-	}
+func addEntries(c *call, l *networkList) (response, error) {
 	values, err := readEntries(c.body, c.s.dialect.EntryKey, l.Type)
 	if err != nil {
 		return response{}, refuse(http.StatusBadRequest, "%v", err)
@@ -72,38 +60,28 @@ func addEntries(c *call) (response, error) {
 }
 
 // deleteEntry is DELETE of one entry. The document leaves its path open (service document, section 4.6).
-func deleteEntry(c *call) (response, error) {
-	l, e, err := c.namedEntry()
-	if err != nil {
-		return response{}, err
-	}
+func deleteEntry(c *call, l *networkList, e *listEntry) (response, error) {
 	c.s.removeFrom(l, e)
 	return c.taskResponse("task", c.deploy("networklist-update", l)), nil
 }
 
 // clearEntries serves entries_batch_deletion_uri: it removes all entries and keeps the list (service document, section
 // 2.6). The document leaves the method and the response open.
-func clearEntries(c *call) (response, error) {
-	l, err := c.namedList()
-	if err != nil {
-		return response{}, err
-	}
+func clearEntries(c *call, l *networkList) (response, error) {
 	if len(l.byID) > 0 {
 		l.entrySet, l.modified = newEntrySet(), c.now
 	}
 	return c.taskResponse("task", c.deploy("networklist-update", l)), nil
 }
 
-// namedEntry returns the entry that the path names, and its list.
-func (c *call) namedEntry() (*networkList, *listEntry, error) {
-	l, err := c.namedList()
-	if err != nil {
-		return nil, nil, err
-	}
-	if e := l.byID[c.vars["entry"]]; e != nil {
-		return l, e, nil
-	}
-	return nil, nil, refuse(http.StatusNotFound, "network list %q has no entry %q", l.ID, c.vars["entry"])
+// ofEntry is a handler for the entry that the path names, and its list.
+func ofEntry(handle func(*call, *networkList, *listEntry) (response, error)) func(*call) (response, error) {
+	return ofList(func(c *call, l *networkList) (response, error) {
+		if e := l.byID[c.vars["entry"]]; e != nil {
+			return handle(c, l, e)
+		}
+		return response{}, refuse(http.StatusNotFound, "network list %q has no entry %q", l.ID, c.vars["entry"])
+	})
 }
 
 // addTo adds distinct values. If the list would exceed its limit, addTo adds none.

@@ -83,18 +83,14 @@ func (f Fault) Check() error {
 		return invalid("Cut", f.Cut, "use one of the Cut constants")
 	}
 	for _, field := range []struct {
-		name  string
-		value int
-	}{{"Skip", f.Skip}, {"Count", f.Count}, {"CutAfter", f.CutAfter}} {
-		if field.value < 0 {
-			return invalid(field.name, field.value, "use 0 or more")
-		}
-	}
-	for _, field := range []struct {
-		name  string
-		value time.Duration
-	}{{"Delay", f.Delay}, {"Stall", f.Stall}, {"Dribble", f.Dribble}} {
-		if field.value < 0 {
+		name     string
+		value    any
+		negative bool
+	}{
+		{"Skip", f.Skip, f.Skip < 0}, {"Count", f.Count, f.Count < 0}, {"CutAfter", f.CutAfter, f.CutAfter < 0},
+		{"Delay", f.Delay, f.Delay < 0}, {"Stall", f.Stall, f.Stall < 0}, {"Dribble", f.Dribble, f.Dribble < 0},
+	} {
+		if field.negative {
 			return invalid(field.name, field.value, "use 0 or more")
 		}
 	}

@@ -113,13 +113,13 @@ func (s *Server) networkListRoutes() []route {
 	const entries, oneEntry = one + "/entries", one + "/entries/{entry}"
 	return []route{
 		{method: http.MethodGet, path: all, config: true, params: []string{"page", "count", "type", "deprecated"}, handle: listNetworkLists},
-		{method: http.MethodGet, path: one, config: true, params: []string{"includelist"}, handle: getNetworkList},
-		{method: http.MethodDelete, path: one, handle: deleteNetworkList},
-		{method: http.MethodGet, path: entries, config: true, params: []string{"page", "count"}, handle: listEntries},
-		{method: http.MethodPost, path: entries, body: true, handle: addEntries},
-		{method: http.MethodGet, path: oneEntry, config: true, handle: getEntry},
-		{method: http.MethodDelete, path: s.dialect.EntryDeletePath, handle: deleteEntry},
-		{method: s.dialect.BatchDeletionMethod, path: entries + "/deletions", handle: clearEntries},
+		{method: http.MethodGet, path: one, config: true, params: []string{"includelist"}, handle: ofList(getNetworkList)},
+		{method: http.MethodDelete, path: one, handle: ofList(deleteNetworkList)},
+		{method: http.MethodGet, path: entries, config: true, params: []string{"page", "count"}, handle: ofList(listEntries)},
+		{method: http.MethodPost, path: entries, body: true, handle: ofList(addEntries)},
+		{method: http.MethodGet, path: oneEntry, config: true, handle: ofEntry(getEntry)},
+		{method: http.MethodDelete, path: s.dialect.EntryDeletePath, handle: ofEntry(deleteEntry)},
+		{method: s.dialect.BatchDeletionMethod, path: entries + "/deletions", handle: ofList(clearEntries)},
 	}
 }
 
@@ -189,11 +189,7 @@ func listNetworkLists(c *call) (response, error) {
 }
 
 // getNetworkList is GET /config/networklists/{networklist_id} (service document, section 4.6).
-func getNetworkList(c *call) (response, error) {
-	l, err := c.namedList()
-	if err != nil {
-		return response{}, err
-	}
+func getNetworkList(c *call, l *networkList) (response, error) {
 	include, err := c.boolean("includelist", true)
 	if err != nil {
 		return response{}, err
@@ -207,21 +203,19 @@ func getNetworkList(c *call) (response, error) {
 
 // deleteNetworkList is DELETE /config/networklists/{networklist_id}: it removes the list and all its data (service
 // document, section 4.6). The deployment of the change has a task, even if the response does not show it.
-func deleteNetworkList(c *call) (response, error) {
-	l, err := c.namedList()
-	if err != nil {
-		return response{}, err
-	}
+func deleteNetworkList(c *call, l *networkList) (response, error) {
 	c.s.removeList(l.ID)
 	return c.taskResponse(c.s.dialect.ListDeleteReply, c.deploy("networklist-delete", l)), nil
 }
 
-// namedList returns the list that the path names.
-func (c *call) namedList() (*networkList, error) {
-	if l := c.s.list(c.vars["list"]); l != nil {
-		return l, nil
+// ofList is a handler for the list that the path names.
+func ofList(handle func(*call, *networkList) (response, error)) func(*call) (response, error) {
+	return func(c *call) (response, error) {
+		if l := c.s.list(c.vars["list"]); l != nil {
+			return handle(c, l)
+		}
+		return response{}, refuse(http.StatusNotFound, "network list %q does not exist", c.vars["list"])
 	}
-	return nil, refuse(http.StatusNotFound, "network list %q does not exist", c.vars["list"])
 }
 
 // FailDeploys makes the tasks of the next n changes of lists fail. The lists change nevertheless.

@@ -17,49 +17,42 @@ type page[T any] struct {
 	NextURI   *string `json:"next_uri"` // null on the last page
 }
 
-// paginate returns the page of all that the query parameters page and count select.
-func paginate[T any](c *call, all []T, defaultCount int) (page[T], error) {
+// paginate returns the page of all that the query parameters page and count select; show converts each item.
+func paginate[T, U any](c *call, all []T, defaultCount int, show func(T) U) (page[U], error) {
 	index, err := c.positive("page", 1)
 	if err != nil {
-		return page[T]{}, err
+		return page[U]{}, err
 	}
 	count, err := c.positive("count", defaultCount)
 	if err != nil {
-		return page[T]{}, err
+		return page[U]{}, err
 	}
-	p := page[T]{
-		URI: c.pageAddress(index, count), Items: []T{}, Total: len(all),
+	p := page[U]{
+		URI: c.pageAddress(index, count), Items: []U{}, Total: len(all),
 		PageCount: (len(all) + count - 1) / count, PageIndex: index,
 	}
 	if index <= p.PageCount {
 		start := (index - 1) * count
-		p.Items = all[start:min(start+count, len(all))]
+		for _, item := range all[start:min(start+count, len(all))] {
+			p.Items = append(p.Items, show(item))
+		}
 	}
 	if p.HasMore = index < p.PageCount; p.HasMore {
-		next := c.pageAddress(index+1, count)
-		p.NextURI = &next
+		p.NextURI = new(c.pageAddress(index+1, count))
 	}
 	if index > 1 {
-		prev := c.pageAddress(index-1, count)
-		p.PrevURI = &prev
+		p.PrevURI = new(c.pageAddress(index-1, count))
 	}
 	return p, nil
 }
 
-// pageResponse returns the page that the query parameters select; show converts each item.
+// pageResponse returns the page in its envelope.
 func pageResponse[T, U any](c *call, all []T, defaultCount int, show func(T) U) (response, error) {
-	cut, err := paginate(c, all, defaultCount)
+	p, err := paginate(c, all, defaultCount, show)
 	if err != nil {
 		return response{}, err
 	}
-	shown := page[U]{
-		URI: cut.URI, Items: make([]U, len(cut.Items)), Total: cut.Total, HasMore: cut.HasMore,
-		PageCount: cut.PageCount, PageIndex: cut.PageIndex, PrevURI: cut.PrevURI, NextURI: cut.NextURI,
-	}
-	for i, item := range cut.Items {
-		shown.Items[i] = show(item)
-	}
-	return jsonResponse(http.StatusOK, shown), nil
+	return jsonResponse(http.StatusOK, p), nil
 }
 
 // positive reads a query parameter that is a positive integer.

@@ -110,14 +110,7 @@ func (q *statsQuery) matching(ctx context.Context) iter.Seq[*record] {
 func (q *statsQuery) rawRows(ctx context.Context, row func([]byte) error) (total int, err error) {
 	var buf []byte
 	show := func(e *record) error {
-		buf = append(buf[:0], '[')
-		for i, c := range q.columns {
-			if i > 0 {
-				buf = append(buf, ',')
-			}
-			buf = c.of(e).appendJSON(buf)
-		}
-		buf = append(buf, ']')
+		buf = appendRow(buf[:0], len(q.columns), func(i int) value { return q.columns[i].of(e) })
 		return row(buf)
 	}
 	var all []*record
@@ -133,7 +126,7 @@ func (q *statsQuery) rawRows(ctx context.Context, row func([]byte) error) (total
 			return total, err
 		}
 	}
-	slices.SortStableFunc(all, q.compareEvents)
+	slices.SortStableFunc(all, byKeys(q.order, func(e *record, i int) value { return q.columns[i].of(e) }))
 	for _, e := range all[:min(q.limit, len(all))] {
 		if err := show(e); err != nil {
 			return total, err
@@ -147,21 +140,20 @@ func (q *statsQuery) inOrderOfTime() bool {
 		len(q.order) == 1 && q.columns[q.order[0].column].name == timeDimension && !q.order[0].descending
 }
 
-func (q *statsQuery) compareEvents(a, b *record) int {
-	for _, key := range q.order {
-		of := q.columns[key.column].of
-		if c := of(a).compare(of(b)); c != 0 {
-			return key.direct(c)
+// byKeys orders by the columns of the keys; at returns the value of a column.
+func byKeys[T any](keys []sortKey, at func(T, int) value) func(a, b T) int {
+	return func(a, b T) int {
+		for _, key := range keys {
+			c := at(a, key.column).compare(at(b, key.column))
+			if key.descending {
+				c = -c
+			}
+			if c != 0 {
+				return c
+			}
 		}
+		return 0
 	}
-	return 0
-}
-
-func (k sortKey) direct(c int) int {
-	if k.descending {
-		return -c
-	}
-	return c
 }
 
 // group is one row of aggregated data: a value for each column, hits last.
@@ -181,10 +173,10 @@ func (q *statsQuery) groupRows(ctx context.Context, row func([]byte) error) (tot
 			total = len(groups)
 		}
 	}
-	slices.SortStableFunc(groups, q.compareGroups)
+	slices.SortStableFunc(groups, byKeys(q.order, func(g group, i int) value { return g[i] }))
 	var buf []byte
 	for _, g := range groups[:min(q.limit, len(groups))] {
-		buf = g.appendJSON(buf[:0])
+		buf = appendRow(buf[:0], len(g), func(i int) value { return g[i] })
 		if err := row(buf); err != nil {
 			return total, err
 		}
@@ -223,22 +215,14 @@ func (q *statsQuery) newGroup(e *record) group {
 	return g
 }
 
-func (q *statsQuery) compareGroups(a, b group) int {
-	for _, key := range q.order {
-		if c := a[key.column].compare(b[key.column]); c != 0 {
-			return key.direct(c)
-		}
-	}
-	return 0
-}
-
-func (g group) appendJSON(b []byte) []byte {
+// appendRow appends a row of that many columns; at returns the value of a column.
+func appendRow(b []byte, columns int, at func(int) value) []byte {
 	b = append(b, '[')
-	for i, v := range g {
+	for i := range columns {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = v.appendJSON(b)
+		b = at(i).appendJSON(b)
 	}
 	return append(b, ']')
 }

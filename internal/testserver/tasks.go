@@ -181,7 +181,7 @@ func listTasks(c *call) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	p, err := paginate(c, found, 10)
+	p, err := paginate(c, found, 10, c.taskJSON)
 	if err != nil {
 		return response{}, err
 	}
@@ -196,7 +196,7 @@ func listTasks(c *call) (response, error) {
 }
 
 // findTasks returns the tasks that match the filters, the last updated one first.
-func (c *call) findTasks() ([]taskJSON, error) {
+func (c *call) findTasks() ([]*task, error) {
 	since, err := parseSince(c.query.Get("since"))
 	if err != nil {
 		return nil, err
@@ -210,11 +210,7 @@ func (c *call) findTasks() ([]taskJSON, error) {
 	slices.SortFunc(found, func(a, b *task) int {
 		return cmp.Or(b.updated(c.now).Compare(a.updated(c.now)), cmp.Compare(a.ID, b.ID))
 	})
-	out := make([]taskJSON, len(found))
-	for i, t := range found {
-		out[i] = c.taskJSON(t)
-	}
-	return out, nil
+	return found, nil
 }
 
 // wanted compares a value with the query parameter that filters by it.
