@@ -122,7 +122,7 @@ func resultRules() []Rule {
 			p.saw("%s", strings.Join(words, "; "))
 		}),
 		open("2.5", 35, "event_timestamp_ms of an aggregated row", func(p *probe) {
-			sets := p.sets(wafTrends)
+			sets := p.names(wafTrends, "groupings")
 			i := slices.IndexFunc(sets, func(set []string) bool { return slices.Contains(set, timestamp) })
 			p.need(i >= 0, "no grouping set of WAF trends has it")
 			rows := p.result(wafTrends, with("dimensions", strings.Join(sets[i], ",")), with("granularity", "hour"), with("sortby", timestamp),
@@ -142,10 +142,8 @@ func resultRules() []Rule {
 		}),
 		stated("2.5", "the only metric is hits", func(p *probe) {
 			for _, f := range []family{wafTrends, requestTrends, shapingTrends} {
-				var body any
-				r := p.get(f.path + "/metrics")
-				p.need(r.status == http.StatusOK && r.isJSON(&body), "metrics of %s cannot be read", f.name)
-				p.want(fmt.Sprint(namesIn(body)) == "[[hits]]", "metrics of %s are %v", f.name, namesIn(body))
+				names := p.names(f, "metrics")
+				p.want(fmt.Sprint(names) == "[[hits]]", "metrics of %s are %v", f.name, names)
 			}
 		}),
 		stated("2.5", "hits are numbers of events", func(p *probe) {
@@ -158,10 +156,8 @@ func resultRules() []Rule {
 		}),
 		stated("2.5", "grouping sets that groupings returns are accepted", func(p *probe) {
 			for _, f := range []family{wafTrends, requestTrends, shapingTrends} {
-				var body any
-				r := p.get(f.path + "/groupings")
-				p.need(r.status == http.StatusOK && r.isJSON(&body) && len(namesIn(body)) > 0, "groupings of %s cannot be read", f.name)
-				for _, set := range namesIn(body)[:min(5, len(namesIn(body)))] {
+				sets := p.names(f, "groupings")
+				for _, set := range sets[:min(5, len(sets))] {
 					r := p.data(f, with("dimensions", strings.Join(set, ",")), with("granularity", "hour"))
 					p.want(r.status == http.StatusOK, "%q of %s returned %d", set, f.name, r.status)
 				}
@@ -169,8 +165,9 @@ func resultRules() []Rule {
 		}),
 		stated("2.5", "dimensions that are not a grouping set are rejected", func(p *probe) {
 			for _, f := range []family{wafTrends, requestTrends, shapingTrends} {
-				all := p.dimensions(f)
-				for _, set := range p.sets(f) {
+				all := slices.Concat(p.names(f, "dimensions")...)
+				p.need(len(all) > 1, "%s has one dimension", f.name)
+				for _, set := range p.names(f, "groupings") {
 					p.need(len(set) < len(all), "all dimensions of %s are a grouping set", f.name)
 				}
 				p.data(f, with("dimensions", strings.Join(all, ","))).refused("with all dimensions of " + f.name)
@@ -202,26 +199,12 @@ func (p *probe) someRows(edits ...edit) node {
 	return result
 }
 
-func (p *probe) sets(f family) [][]string {
-	var body any
-	r := p.get(f.path + "/groupings")
-	p.need(r.status == http.StatusOK && r.isJSON(&body) && len(namesIn(body)) > 0, "groupings of %s cannot be read", f.name)
-	return namesIn(body)
-}
-
 // singles returns the dimensions that are a grouping set by themselves.
 func (p *probe) singles(f family) (names []string) {
-	for _, set := range p.sets(f) {
+	for _, set := range p.names(f, "groupings") {
 		if len(set) == 1 {
 			names = append(names, set[0])
 		}
 	}
 	return names
-}
-
-func (p *probe) dimensions(f family) []string {
-	var body any
-	r := p.get(f.path + "/dimensions")
-	p.need(r.status == http.StatusOK && r.isJSON(&body) && len(namesIn(body)) > 1, "dimensions of %s cannot be read", f.name)
-	return slices.Concat(namesIn(body)...)
 }

@@ -87,14 +87,14 @@ func taskRules() []Rule {
 			p.saw("%s", shape)
 		}),
 		open("4.1", 2, "default of count of tasks", func(p *probe) {
-			tasks, _ := p.tasksOf(p.read(p.tasks("")))
-			more, _ := p.tasksOf(p.read(p.tasks("?count=100")))
+			tasks := p.readTasks("")
+			more := p.readTasks("?count=100")
 			p.need(len(more) > len(tasks), "there are not more tasks than come by default (%d)", len(tasks))
 			p.saw("%d", len(tasks))
 		}),
 		stated("4.1", "count and page of tasks cut the tasks into pages", func(p *probe) {
-			first, _ := p.tasksOf(p.read(p.tasks("?count=1&page=1")))
-			second, _ := p.tasksOf(p.read(p.tasks("?count=1&page=2")))
+			first := p.readTasks("?count=1&page=1")
+			second := p.readTasks("?count=1&page=2")
 			p.want(len(first) <= 1 && len(second) <= 1, "pages of one have %d and %d tasks", len(first), len(second))
 			p.need(len(first) == 1 && len(second) == 1, "there are not two tasks")
 			p.want(first[0].at("id").text() != second[0].at("id").text(), "both pages have the same task")
@@ -151,21 +151,29 @@ func (p *probe) tasksOf(body node) (tasks []node, shape string) {
 	}
 }
 
+// readTasks returns the tasks of the page that a query selects.
+func (p *probe) readTasks(query string) []node {
+	tasks, _ := p.tasksOf(p.read(p.tasks(query)))
+	return tasks
+}
+
+// someTasks returns the tasks of the first page, at least one.
+func (p *probe) someTasks() []node {
+	tasks := p.readTasks("")
+	p.need(len(tasks) > 0, "there are no tasks")
+	return tasks
+}
+
 // eachTask visits the tasks of the first page. A rule about their members needs at least one.
 func (p *probe) eachTask(visit func(task node)) {
-	tasks, _ := p.tasksOf(p.read(p.tasks("")))
-	p.need(len(tasks) > 0, "there are no tasks")
+	tasks := p.someTasks()
 	p.strict = true
 	for _, task := range tasks {
 		visit(task)
 	}
 }
 
-func (p *probe) someTask() string {
-	tasks, _ := p.tasksOf(p.read(p.tasks("")))
-	p.need(len(tasks) > 0, "there are no tasks")
-	return tasks[0].at("id").text()
-}
+func (p *probe) someTask() string { return p.someTasks()[0].at("id").text() }
 
 func taskTypes(p *probe) {
 	p.eachTask(func(task node) {
@@ -207,7 +215,7 @@ func errorInfo(p *probe) {
 
 // sinceFilter queries the tasks updated at or after the time of the middle task.
 func sinceFilter(p *probe) {
-	tasks, _ := p.tasksOf(p.read(p.tasks("?count=100")))
+	tasks := p.readTasks("?count=100")
 	var times []time.Time
 	for _, task := range tasks {
 		times = append(times, task.at("last_updated").time())
@@ -219,7 +227,7 @@ func sinceFilter(p *probe) {
 		since = times[len(times)-1]
 	}
 	since = since.Truncate(time.Millisecond)
-	left, _ := p.tasksOf(p.read(p.tasks("?since=" + url.QueryEscape(since.Format("2006-01-02T15:04:05.000")+"+0000"))))
+	left := p.readTasks("?since=" + url.QueryEscape(since.Format("2006-01-02T15:04:05.000")+"+0000"))
 	for _, task := range left {
 		p.want(!task.at("last_updated").time().Before(since), "a task updated before %s came", since)
 	}
@@ -227,7 +235,7 @@ func sinceFilter(p *probe) {
 }
 
 func taskFilter(p *probe, name string) {
-	tasks, _ := p.tasksOf(p.read(p.tasks("?count=100")))
+	tasks := p.readTasks("?count=100")
 	wanted := ""
 	for _, task := range tasks {
 		if task.has(name) && wanted == "" {
@@ -235,12 +243,12 @@ func taskFilter(p *probe, name string) {
 		}
 	}
 	p.need(wanted != "", "no task has the member %s", name)
-	left, _ := p.tasksOf(p.read(p.tasks("?" + name + "=" + url.QueryEscape(wanted))))
+	left := p.readTasks("?" + name + "=" + url.QueryEscape(wanted))
 	p.want(len(left) > 0, "no task came, although there was one")
 	for _, task := range left {
 		p.want(task.at(name).text() == wanted, "a task of another %s came", name)
 	}
-	none, _ := p.tasksOf(p.read(p.tasks("?" + name + "=" + absentID)))
+	none := p.readTasks("?" + name + "=" + absentID)
 	p.want(len(none) == 0, "%d tasks came for a value that none has", len(none))
 }
 

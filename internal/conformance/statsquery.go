@@ -124,13 +124,7 @@ func (p *probe) grouping(f family) []string {
 		return set
 	}
 	set := []string{f.key}
-	var sets [][]string
-	if r := p.get(f.path + "/groupings"); r.status == http.StatusOK {
-		var body any
-		if r.isJSON(&body) {
-			sets = namesIn(body)
-		}
-	}
+	sets, _ := p.namesOf(f, "groupings")
 	sets = slices.DeleteFunc(sets, func(s []string) bool { return slices.Contains(s, timestamp) })
 	if len(sets) > 0 && !slices.ContainsFunc(sets, func(s []string) bool { return slices.Equal(s, set) }) {
 		set = slices.MinFunc(sets, func(a, b []string) int { return len(a) - len(b) })
@@ -140,6 +134,22 @@ func (p *probe) grouping(f family) []string {
 	}
 	p.groupings[f.path] = set
 	return set
+}
+
+// namesOf returns what a family lists: dimensions, groupings or metrics. read is false if there is no such list.
+func (p *probe) namesOf(f family, what string) (names [][]string, read bool) {
+	var body any
+	if r := p.get(f.path + "/" + what); r.status != http.StatusOK || !r.isJSON(&body) {
+		return nil, false
+	}
+	return namesIn(body), true
+}
+
+// names works like namesOf, but ends the check unless there are names. An empty list of metrics breaks a rule.
+func (p *probe) names(f family, what string) [][]string {
+	names, read := p.namesOf(f, what)
+	p.need(read && (len(names) > 0 || what == "metrics"), "%s of %s cannot be read", what, f.name)
+	return names
 }
 
 // namesIn reads the body of dimensions, groupings or metrics, whose shape is open (open point 14). An item is a name,

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"path"
+	"reflect"
 	"slices"
 	"strconv"
 	"time"
@@ -83,63 +84,51 @@ type Dialect struct {
 	Vocabulary string
 }
 
-type spelling struct {
-	name   string
-	field  func(*Dialect) *string
-	values []string
-}
-
-var spellings = []spelling{
-	{"TaskPage", func(d *Dialect) *string { return &d.TaskPage }, []string{"envelope", "array", "tasks"}},
-	{
-		"SessionReply", func(d *Dialect) *string { return &d.SessionReply },
-		[]string{"id", "session_id", "sessionid", "authtoken", "token", "string", "cookie", "text"},
-	},
-	{"PurgeReply", func(d *Dialect) *string { return &d.PurgeReply }, []string{"201", "200", "303-body", "303-location"}},
-	{"TooFast", func(d *Dialect) *string { return &d.TooFast }, []string{"503", "503-retry-after", "429", "429-retry-after"}},
-	{"TransactionDenied", func(d *Dialect) *string { return &d.TransactionDenied }, []string{"403", "401", "400"}},
-	{"NextURI", func(d *Dialect) *string { return &d.NextURI }, []string{
-		"relative", "prefixed", "absolute", "query", "last-element", "no-scheme", "other-scheme", "other-host", "other-prefix",
-	}},
-	{"Timestamps", func(d *Dialect) *string { return &d.Timestamps }, []string{"Z", "milliseconds", "+0000", "none"}},
-	{"Errors", func(d *Dialect) *string { return &d.Errors }, []string{"code", "message", "error_info", "html", "empty"}},
-	{"EntriesReply", func(d *Dialect) *string { return &d.EntriesReply }, []string{"task", "task_id", "id", "entries", "empty"}},
-	{"ListDeleteReply", func(d *Dialect) *string { return &d.ListDeleteReply }, []string{"empty", "task", "task_id"}},
-	{"MemberOrder", func(d *Dialect) *string { return &d.MemberOrder }, []string{"documented", "rows-first", "total-first"}},
-	{"Names", func(d *Dialect) *string { return &d.Names }, []string{"strings", "objects", "member", "items"}},
-	{"Groupings", func(d *Dialect) *string { return &d.Groupings }, []string{"arrays", "joined"}},
-	{"TopKTotal", func(d *Dialect) *string { return &d.TopKTotal }, []string{"rows", "groups"}},
-	{"NoRows", func(d *Dialect) *string { return &d.NoRows }, []string{"array", "null"}},
-	{"Total", func(d *Dialect) *string { return &d.Total }, []string{"integer", "float"}},
-	{"Vocabulary", func(d *Dialect) *string { return &d.Vocabulary }, []string{"document", "portal"}},
-}
-
 // Spelling is a field of [Dialect] with a list of valid values.
 type Spelling struct {
 	Field  string
 	Values []string // the default first
 }
 
-// Spellings returns the fields of [Dialect] that have a list of values. [Dialect.With] sets such a field.
-func Spellings() []Spelling {
-	all := make([]Spelling, len(spellings))
-	for i, s := range spellings {
-		all[i] = Spelling{s.name, slices.Clone(s.values)}
-	}
-	return all
+var spellings = []Spelling{
+	{"TaskPage", []string{"envelope", "array", "tasks"}},
+	{"SessionReply", []string{"id", "session_id", "sessionid", "authtoken", "token", "string", "cookie", "text"}},
+	{"PurgeReply", []string{"201", "200", "303-body", "303-location"}},
+	{"TooFast", []string{"503", "503-retry-after", "429", "429-retry-after"}},
+	{"TransactionDenied", []string{"403", "401", "400"}},
+	{"NextURI", []string{
+		"relative", "prefixed", "absolute", "query", "last-element", "no-scheme", "other-scheme", "other-host", "other-prefix",
+	}},
+	{"Timestamps", []string{"Z", "milliseconds", "+0000", "none"}},
+	{"Errors", []string{"code", "message", "error_info", "html", "empty"}},
+	{"EntriesReply", []string{"task", "task_id", "id", "entries", "empty"}},
+	{"ListDeleteReply", []string{"empty", "task", "task_id"}},
+	{"MemberOrder", []string{"documented", "rows-first", "total-first"}},
+	{"Names", []string{"strings", "objects", "member", "items"}},
+	{"Groupings", []string{"arrays", "joined"}},
+	{"TopKTotal", []string{"rows", "groups"}},
+	{"NoRows", []string{"array", "null"}},
+	{"Total", []string{"integer", "float"}},
+	{"Vocabulary", []string{"document", "portal"}},
 }
 
-// With returns a copy of the dialect in which the field has the value. It panics if [Spellings] has no such field.
+// Spellings returns the fields of [Dialect] that have a list of values. [Dialect.With] sets such a field.
+func Spellings() []Spelling { return slices.Clone(spellings) }
+
+// With returns a copy of the dialect in which the field has the value. It panics if there is no such field.
 func (d Dialect) With(field, value string) Dialect {
-	i := slices.IndexFunc(spellings, func(s spelling) bool { return s.name == field })
-	*spellings[i].field(&d) = value
+	*spelled(&d, field) = value
 	return d
+}
+
+func spelled(d *Dialect, field string) *string {
+	return reflect.ValueOf(d).Elem().FieldByName(field).Addr().Interface().(*string)
 }
 
 func (d Dialect) withDefaults() Dialect {
 	d.TasksPrefix = prefix(d.TasksPrefix)
 	for _, s := range spellings {
-		setDefault(s.field(&d), s.values[0])
+		setDefault(spelled(&d, s.Field), s.Values[0])
 	}
 	setDefault(&d.StartTimeParam, "starttime")
 	setDefault(&d.EntryKey, "entry")
@@ -152,8 +141,8 @@ func (d Dialect) withDefaults() Dialect {
 // check rejects an unknown value. If it fell back to the default, a test could pass without proving anything.
 func (d Dialect) check() error {
 	for _, s := range spellings {
-		if value := *s.field(&d); !slices.Contains(s.values, value) {
-			return fmt.Errorf("testserver: unknown Dialect.%s %q", s.name, value)
+		if value := *spelled(&d, s.Field); !slices.Contains(s.Values, value) {
+			return fmt.Errorf("testserver: unknown Dialect.%s %q", s.Field, value)
 		}
 	}
 	return checkEntryPath(d.EntryDeletePath)

@@ -32,29 +32,27 @@ const (
 func (f *family) raw() bool { return f.groupings == nil }
 
 // families are all families. The fake decides which events belong to which family; see the methods of [record].
-var families = slices.Concat(
-	[]*family{
-		{
-			path: "/stats/security/events", belongs: (*record).isSecurity, ordered: true, limited: true,
-			dimensions: allDimensions(),
-		},
-		trends("waf", (*record).isWAF, required,
-			"event_severity", "event_type", "event_action", "client_browser", "client_country_code", "client_asn", "rule_id",
-			"domain", "property", "waf_action",
-			"event_severity event_action", "event_severity waf_action", "rule_id event_severity", "rule_id event_action", "rule_id waf_action",
-			"rule_id event_severity waf_action", "client_country_code client_asn", "client_country_code event_action",
-			"client_country_code rule_id", "domain property", "domain event_action"),
-		trends("request", (*record).isAny, optional,
-			"event_severity", "event_type", "event_action", "client_browser", "client_country_code", "client_asn", "domain",
-			"property",
-			"event_type event_action", "event_type event_severity", "client_country_code client_asn",
-			"client_country_code event_type", "client_country_code event_action", "domain property", "domain event_type",
-			"domain event_type event_action"),
-		trends("trafficshaping", (*record).isShaping, required,
-			"event_type", "event_action", "client_browser", "client_country_code", "client_asn", "domain", "property",
-			"event_type event_action", "client_country_code client_asn", "client_country_code event_type",
-			"client_country_code event_action", "domain property", "domain event_type"),
+var families = []*family{
+	{
+		path: "/stats/security/events", belongs: (*record).isSecurity, ordered: true, limited: true,
+		dimensions: allDimensions(),
 	},
+	trends("waf", (*record).isWAF, required,
+		"event_severity", "event_type", "event_action", "client_browser", "client_country_code", "client_asn", "rule_id",
+		"domain", "property", "waf_action",
+		"event_severity event_action", "event_severity waf_action", "rule_id event_severity", "rule_id event_action", "rule_id waf_action",
+		"rule_id event_severity waf_action", "client_country_code client_asn", "client_country_code event_action",
+		"client_country_code rule_id", "domain property", "domain event_action"),
+	trends("request", (*record).isAny, optional,
+		"event_severity", "event_type", "event_action", "client_browser", "client_country_code", "client_asn", "domain",
+		"property",
+		"event_type event_action", "event_type event_severity", "client_country_code client_asn",
+		"client_country_code event_type", "client_country_code event_action", "domain property", "domain event_type",
+		"domain event_type event_action"),
+	trends("trafficshaping", (*record).isShaping, required,
+		"event_type", "event_action", "client_browser", "client_country_code", "client_asn", "domain", "property",
+		"event_type event_action", "client_country_code client_asn", "client_country_code event_type",
+		"client_country_code event_action", "domain property", "domain event_type"),
 	wafTopK("browser", "client_browser"),
 	wafTopK("clientip", "client_ip"),
 	wafTopK("country", "client_country_code"),
@@ -67,7 +65,7 @@ var families = slices.Concat(
 	shapingTopK("ratelimitclientip", "client_ip", (*record).isIPRateLimit),
 	shapingTopK("ratelimitcountry", "client_country_code", (*record).isCountryRateLimit),
 	shapingTopK("requestpath", "request_path", (*record).isShaping),
-)
+}
 
 func allDimensions() []string {
 	var names []string
@@ -112,14 +110,14 @@ func topK(area, category, key string, belongs func(*record) bool) *family {
 }
 
 // wafTopK returns a family without limit and sortby (section 8: k is 20).
-func wafTopK(category, key string) []*family {
+func wafTopK(category, key string) *family {
 	f := topK("waf", category, key, (*record).isWAF)
 	f.top = 20
-	return []*family{f}
+	return f
 }
 
-func shapingTopK(category, key string, belongs func(*record) bool) []*family {
+func shapingTopK(category, key string, belongs func(*record) bool) *family {
 	f := topK("trafficshaping", category, key, belongs)
 	f.top, f.ordered, f.limited = 1000, true, true
-	return []*family{f}
+	return f
 }

@@ -87,8 +87,12 @@ func (f Fault) Check() error {
 		value    any
 		negative bool
 	}{
-		{"Skip", f.Skip, f.Skip < 0}, {"Count", f.Count, f.Count < 0}, {"CutAfter", f.CutAfter, f.CutAfter < 0},
-		{"Delay", f.Delay, f.Delay < 0}, {"Stall", f.Stall, f.Stall < 0}, {"Dribble", f.Dribble, f.Dribble < 0},
+		{"Skip", f.Skip, f.Skip < 0},
+		{"Count", f.Count, f.Count < 0},
+		{"CutAfter", f.CutAfter, f.CutAfter < 0},
+		{"Delay", f.Delay, f.Delay < 0},
+		{"Stall", f.Stall, f.Stall < 0},
+		{"Dribble", f.Dribble, f.Dribble < 0},
 	} {
 		if field.negative {
 			return invalid(field.name, field.value, "use 0 or more")
