@@ -49,11 +49,7 @@ func (n node) has(name string) bool {
 
 // at returns a member of an object. Names are case-sensitive.
 func (n node) at(name string) node {
-	object, ok := n.value.(map[string]any)
-	if !ok {
-		n.wrong("is %s, not an object", n.kind())
-	}
-	value, ok := object[name]
+	value, ok := typed[map[string]any](n, "an object")[name]
 	if !ok {
 		n.wrong("has no member %s", name)
 	}
@@ -61,10 +57,7 @@ func (n node) at(name string) node {
 }
 
 func (n node) items() []node {
-	list, ok := n.value.([]any)
-	if !ok {
-		n.wrong("is %s, not an array", n.kind())
-	}
+	list := typed[[]any](n, "an array")
 	nodes := make([]node, len(list))
 	for i, value := range list {
 		nodes[i] = node{p: n.p, path: fmt.Sprintf("%s[%d]", n.path, i), value: value}
@@ -72,20 +65,17 @@ func (n node) items() []node {
 	return nodes
 }
 
-func (n node) text() string {
-	s, ok := n.value.(string)
-	if !ok {
-		n.wrong("is %s, not a string", n.kind())
-	}
-	return s
-}
+func (n node) text() string { return typed[string](n, "a string") }
 
-func (n node) flag() bool {
-	b, ok := n.value.(bool)
+func (n node) flag() bool { return typed[bool](n, "a boolean") }
+
+// typed returns the value of a node that must have the type T, which what names.
+func typed[T any](n node, what string) T {
+	value, ok := n.value.(T)
 	if !ok {
-		n.wrong("is %s, not a boolean", n.kind())
+		n.wrong("is %s, not %s", n.kind(), what)
 	}
-	return b
+	return value
 }
 
 func (n node) integer() int64 {

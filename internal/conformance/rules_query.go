@@ -403,23 +403,26 @@ func topKRules() []Rule {
 
 // retentionRules are the rules about retention (sections 6 and 8).
 func retentionRules() []Rule {
-	// between queries a day that many days ago.
-	between := func(p *probe, f family, days int, granularity string) int {
+	// of queries the day that many days ago.
+	of := func(p *probe, days int, granularity string) []edit {
 		day := p.Now().UTC().AddDate(0, 0, -days)
-		return p.result(f, with("starttime", day.Format(statsTime)), with("endtime", day.Add(24*time.Hour).Format(statsTime)),
-			with("granularity", granularity)).rows()
+		return []edit{
+			with("starttime", day.Format(statsTime)), with("endtime", day.Add(24*time.Hour).Format(statsTime)),
+			with("granularity", granularity),
+		}
+	}
+	rows := func(p *probe, days int, granularity string) int {
+		return p.result(wafTrends, of(p, days, granularity)...).rows()
 	}
 	finer := func(days int, coarse, fine string) func(p *probe) {
 		return func(p *probe) {
-			p.need(between(p, wafTrends, days, coarse) > 0, "there is no %s data of %d days ago", coarse, days)
-			p.want(between(p, wafTrends, days, fine) > 0, "there is no %s data of %d days ago", fine, days)
+			p.need(rows(p, days, coarse) > 0, "there is no %s data of %d days ago", coarse, days)
+			p.want(rows(p, days, fine) > 0, "there is no %s data of %d days ago", fine, days)
 		}
 	}
 	older := func(days int, granularity string) func(p *probe) {
 		return func(p *probe) {
-			day := p.Now().UTC().AddDate(0, 0, -days)
-			r := p.data(wafTrends, with("starttime", day.Format(statsTime)), with("endtime", day.Add(24*time.Hour).Format(statsTime)),
-				with("granularity", granularity))
+			r := p.data(wafTrends, of(p, days, granularity)...)
 			if r.status != http.StatusOK {
 				p.saw("of %d days ago it returns %d", days, r.status)
 			}
@@ -438,7 +441,7 @@ func retentionRules() []Rule {
 			today := p.Now().UTC().Truncate(24 * time.Hour)
 			first := p.result(events, with("starttime", today.AddDate(0, 0, -3).Format(statsTime)),
 				with("endtime", today.AddDate(0, 0, -2).Format(statsTime)))
-			p.need(between(p, wafTrends, 3, "day") > 0, "there were no WAF events then")
+			p.need(rows(p, 3, "day") > 0, "there were no WAF events then")
 			p.want(first.total() > 0, "there are none of %s", today.AddDate(0, 0, -3).Format(time.DateOnly))
 		}),
 		stated("6", "raw events have event_type, event_action and event_severity", func(p *probe) {

@@ -26,47 +26,25 @@ const (
 	CutChunked          // within the body of a chunked response
 )
 
-// Fault injects faults into the requests that it matches. Method to Seed select the requests; Delay to Handler are the
-// faults. A field with its zero value has no effect. For example, Fault{Path: "/tasks", Header: h} executes each
-// request for /tasks and adds h to the response.
-//
-// Delay, Stall and Dribble use the time of the process, or the fake time of a testing/synctest bubble. The server's
-// Clock does not affect them.
+// Fault injects faults into the requests that it matches. Its fields are those of webdeliverytest.FaultRule, which says
+// what they do.
 type Fault struct {
-	// Method is the method of the requests; "" matches all.
-	Method string
+	// These select the requests.
+	Method, Path string
+	Skip, Count  int
+	Probability  float64
+	Seed         uint64
 
-	// Path is the escaped path below /{customer}/v1. An element "*" matches any one element. A last element "**" matches
-	// any number of elements, including none. "" matches every address, even outside /{customer}/v1.
-	Path string
-
-	Skip  int // number of matching requests that pass before the first hit
-	Count int // number of requests to hit; 0 means all until the rule is removed
-
-	// Probability is the share of the matching requests that is hit, from 0 to 1; 0 hits all of them. Only Seed and the
-	// order of arrival decide which, so each run hits the same requests. Requests that Skip lets pass, or that an
-	// earlier rule hits, do not count in that order.
-	Probability float64
-	Seed        uint64 // seed for Probability; any number, including 0
-
-	Delay time.Duration // wait before all other faults; if the client disconnects meanwhile, the request is not executed
-
-	// Status is the status of the response, from 200 to 999. The request is not executed unless Execute is set.
-	// 0 executes it and keeps its status.
-	Status int
-
-	Header  http.Header // headers to set in the response; a nil value removes a header, such as Content-Type
-	Body    string      // body of the response; "" means none with Status, and the service's own without it
-	Execute bool        // execute the request although Status is set
-
-	Cut      Cut           // where to close the connection
-	CutAfter int           // bytes of the body before CutBody, CutChunked or Stall; 0 means half, or 500 of a stream
-	Stall    time.Duration // one pause within the body of the response, at CutAfter and before a cut
-	Dribble  time.Duration // pause before each byte of the body of the response
-
-	// Handler writes the response. The request is not executed. Of the other faults, only Delay, CutBeforeRead and
-	// CutAfterRead apply.
-	Handler http.HandlerFunc
+	// These are the faults.
+	Delay          time.Duration
+	Status         int
+	Header         http.Header
+	Body           string
+	Execute        bool
+	Cut            Cut
+	CutAfter       int
+	Stall, Dribble time.Duration
+	Handler        http.HandlerFunc
 }
 
 // Check returns an error if a field is invalid. The text begins with the name of the field, so that callers can put the

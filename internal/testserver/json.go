@@ -43,26 +43,22 @@ func readObject(raw []byte, names ...string) (map[string]json.RawMessage, error)
 	return members, nil
 }
 
-// readString reads a member that must be a JSON string.
 func readString(name string, raw json.RawMessage) (string, error) {
-	var text *string
-	if raw == nil {
-		return "", fmt.Errorf("%s is missing", name)
-	}
-	if err := json.Unmarshal(raw, &text); err != nil || text == nil {
-		return "", fmt.Errorf("%s must be a string", name)
-	}
-	return *text, nil
+	return readMember[string](name, raw, "a string")
 }
 
-// readArray reads a member that must be a JSON array.
 func readArray(name string, raw json.RawMessage) ([]json.RawMessage, error) {
-	var items []json.RawMessage
+	return readMember[[]json.RawMessage](name, raw, "an array")
+}
+
+// readMember reads a member that must have the type T, which what names.
+func readMember[T any](name string, raw json.RawMessage, what string) (value T, err error) {
+	var read *T // nil for null
 	if raw == nil {
-		return nil, fmt.Errorf("%s is missing", name)
+		return value, fmt.Errorf("%s is missing", name)
 	}
-	if err := json.Unmarshal(raw, &items); err != nil || items == nil {
-		return nil, fmt.Errorf("%s must be an array", name)
+	if err := json.Unmarshal(raw, &read); err != nil || read == nil {
+		return value, fmt.Errorf("%s must be %s", name, what)
 	}
-	return items, nil
+	return *read, nil
 }

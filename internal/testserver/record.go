@@ -40,25 +40,22 @@ func (s *Server) Requests() []Request {
 // Count returns the number of requests that match; method and path work like those of [Fault]. With
 // Config.RequestLog, it returns 0.
 func (s *Server) Count(method, path string) int {
-	s.log.mu.Lock()
-	defer s.log.mu.Unlock()
-	count := 0
-	for _, e := range s.log.entries {
-		if matches(method, path, e.Method, e.at) {
-			count++
-		}
-	}
-	return count
+	return s.log.count(func(e *entry) bool { return matches(method, path, e.Method, e.at) })
 }
 
 // Refused returns how many requests got 401, or 403 because they were not authenticated. With Config.RequestLog it
 // returns 0.
 func (s *Server) Refused() int {
-	s.log.mu.Lock()
-	defer s.log.mu.Unlock()
-	count := 0
-	for _, e := range s.log.entries {
-		if e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden && e.User == "" {
+	return s.log.count(func(e *entry) bool {
+		return e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden && e.User == ""
+	})
+}
+
+func (rec *recorder) count(counts func(*entry) bool) (count int) {
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	for _, e := range rec.entries {
+		if counts(e) {
 			count++
 		}
 	}
@@ -107,6 +104,13 @@ func (s *Server) arrive(r *http.Request, at place) (*entry, Fault) {
 	return e, s.faults.take(r.Method, at)
 }
 
+// note changes a record.
+func (rec *recorder) note(change func()) {
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	change()
+}
+
 // read reads the body. If the connection of the client breaks, read stores the part that arrived and returns the
 // error.
 func (rec *recorder) read(e *entry, r *http.Request) error {
@@ -114,27 +118,17 @@ func (rec *recorder) read(e *entry, r *http.Request) error {
 		return nil
 	}
 	body, err := io.ReadAll(r.Body)
-	rec.mu.Lock()
-	defer rec.mu.Unlock()
-	e.Body = body
+	rec.note(func() { e.Body = body })
 	return err
-}
-
-func (rec *recorder) user(e *entry, user *User) {
-	rec.mu.Lock()
-	defer rec.mu.Unlock()
-	if user != nil {
-		e.User = user.Name
-	}
 }
 
 // status is called before the status line is sent, so that a caller with the response also finds its status here.
 func (rec *recorder) status(e *entry, status int) {
-	rec.mu.Lock()
-	defer rec.mu.Unlock()
-	if e.Status == 0 && status >= http.StatusOK {
-		e.Status = status
-	}
+	rec.note(func() {
+		if e.Status == 0 && status >= http.StatusOK {
+			e.Status = status
+		}
+	})
 }
 
 // leave is called when a request has been processed completely.

@@ -182,7 +182,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		abort()
 	}
 	user, basic := s.identify(r)
-	s.log.user(seen, user)
+	if user != nil {
+		s.log.note(func() { seen.User = user.Name })
+	}
 
 	switch {
 	case fault.Cut == CutBeforeRead, fault.Cut == CutAfterRead:

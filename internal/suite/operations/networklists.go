@@ -26,15 +26,12 @@ func networkLists() []Operation { return slices.Concat(listReads(), entryReads()
 
 func listReads() []Operation {
 	return []Operation{
-		{
-			Name: "NetworkLists.List", Kind: Reads, Method: http.MethodGet, Path: lists, Requests: 1,
-			call: func(ctx context.Context, c *webdelivery.Client, use *Use) error {
-				options := webdelivery.NetworkListOptions{Type: webdelivery.ListTypeIP}
-				page, err := c.NetworkLists.List(ctx, options)
-				use.Show(options, page)
-				return err
-			},
-		},
+		reads("NetworkLists.List", lists, func(ctx context.Context, c *webdelivery.Client, use *Use) error {
+			options := webdelivery.NetworkListOptions{Type: webdelivery.ListTypeIP}
+			page, err := c.NetworkLists.List(ctx, options)
+			use.Show(options, page)
+			return err
+		}),
 		{
 			Name: "NetworkLists.All", Kind: Pages, Method: http.MethodGet, Path: lists, Requests: filled, Items: filled,
 			InOrder: true,
@@ -42,18 +39,12 @@ func listReads() []Operation {
 				return c.NetworkLists.All(ctx, webdelivery.NetworkListOptions{Count: 1})
 			}),
 		},
-		{
-			Name: "NetworkLists.Get", Kind: Reads, Method: http.MethodGet, Path: oneList, Requests: 1,
-			call: shown(func(ctx context.Context, c *webdelivery.Client, use *Use) (*webdelivery.NetworkList, error) {
-				return c.NetworkLists.Get(ctx, use.List)
-			}),
-		},
-		{
-			Name: "NetworkLists.GetSummary", Kind: Reads, Method: http.MethodGet, Path: oneList, Requests: 1,
-			call: shown(func(ctx context.Context, c *webdelivery.Client, use *Use) (*webdelivery.NetworkList, error) {
-				return c.NetworkLists.GetSummary(ctx, use.List)
-			}),
-		},
+		reads("NetworkLists.Get", oneList, shown(func(ctx context.Context, c *webdelivery.Client, use *Use) (*webdelivery.NetworkList, error) {
+			return c.NetworkLists.Get(ctx, use.List)
+		})),
+		reads("NetworkLists.GetSummary", oneList, shown(func(ctx context.Context, c *webdelivery.Client, use *Use) (*webdelivery.NetworkList, error) {
+			return c.NetworkLists.GetSummary(ctx, use.List)
+		})),
 		{
 			Name: "NetworkLists.GetByName", Kind: Reads, Method: http.MethodGet, Path: lists, Requests: 1,
 			prepare: func(_ context.Context, s Service, _ *Use) error {
@@ -64,12 +55,9 @@ func listReads() []Operation {
 				return c.NetworkLists.GetByName(ctx, listName)
 			}),
 		},
-		{
-			Name: "NetworkLists.Find", Kind: Reads, Method: http.MethodGet, Path: lists, Requests: 1,
-			call: shown(func(ctx context.Context, c *webdelivery.Client, _ *Use) (*webdelivery.FindResult, error) {
-				return c.NetworkLists.Find(ctx, netip.MustParseAddr(oldEntry))
-			}),
-		},
+		reads("NetworkLists.Find", lists, shown(func(ctx context.Context, c *webdelivery.Client, _ *Use) (*webdelivery.FindResult, error) {
+			return c.NetworkLists.Find(ctx, netip.MustParseAddr(oldEntry))
+		})),
 	}
 }
 
@@ -82,15 +70,12 @@ func entryReads() []Operation {
 		})
 	}
 	return []Operation{
-		{
-			Name: "NetworkLists.Entries", Kind: Reads, Method: http.MethodGet, Path: entries, Requests: 1,
-			call: func(ctx context.Context, c *webdelivery.Client, use *Use) error {
-				options := webdelivery.EntryOptions{Count: 10}
-				page, err := c.NetworkLists.Entries(ctx, use.List, options)
-				use.Show(options, page)
-				return err
-			},
-		},
+		reads("NetworkLists.Entries", entries, func(ctx context.Context, c *webdelivery.Client, use *Use) error {
+			options := webdelivery.EntryOptions{Count: 10}
+			page, err := c.NetworkLists.Entries(ctx, use.List, options)
+			use.Show(options, page)
+			return err
+		}),
 		{
 			Name: "NetworkLists.AllEntries", Kind: Pages, Method: http.MethodGet, Path: entries, Requests: filled, Items: filled,
 			InOrder: true, sequence: all(0),

@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -153,6 +154,11 @@ func (u *Use) End(ctx context.Context) error {
 		return nil
 	}
 	return u.end(ctx)
+}
+
+// reads returns an operation that reads something with one GET.
+func reads(name, path string, call func(context.Context, *webdelivery.Client, *Use) error) Operation {
+	return Operation{Name: name, Kind: Reads, Method: http.MethodGet, Path: path, Requests: 1, call: call}
 }
 
 // shown calls a method that returns one value, and passes the value to Show.

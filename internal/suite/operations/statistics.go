@@ -141,12 +141,9 @@ func plainOf[Q webdelivery.StatsQuery](f family[Q], of func(*webdelivery.Client)
 			}),
 		},
 		all,
-		{
-			Name: f.name + ".Dimensions", Kind: Reads, Method: http.MethodGet, Path: f.path + "/dimensions", Requests: 1,
-			call: shown(func(ctx context.Context, c *webdelivery.Client, _ *Use) ([]string, error) {
-				return of(c).Dimensions(ctx)
-			}),
-		},
+		reads(f.name+".Dimensions", f.path+"/dimensions", shown(func(ctx context.Context, c *webdelivery.Client, _ *Use) ([]string, error) {
+			return of(c).Dimensions(ctx)
+		})),
 		{
 			Name: f.name + ".Head", Kind: Reads, Method: http.MethodHead, Path: f.path, Requests: 1, Bodiless: true,
 			call: func(ctx context.Context, c *webdelivery.Client, use *Use) error {
@@ -161,18 +158,12 @@ func plainOf[Q webdelivery.StatsQuery](f family[Q], of func(*webdelivery.Client)
 // aggregatedOf returns the operations of a family with groupings and metrics.
 func aggregatedOf[Q webdelivery.StatsQuery](f family[Q], of func(*webdelivery.Client) *webdelivery.StatsFamily[Q]) []Operation {
 	return append(plainOf(f, of),
-		Operation{
-			Name: f.name + ".Metrics", Kind: Reads, Method: http.MethodGet, Path: f.path + "/metrics", Requests: 1,
-			call: shown(func(ctx context.Context, c *webdelivery.Client, _ *Use) ([]string, error) {
-				return of(c).Metrics(ctx)
-			}),
-		},
-		Operation{
-			Name: f.name + ".Groupings", Kind: Reads, Method: http.MethodGet, Path: f.path + "/groupings", Requests: 1,
-			call: func(ctx context.Context, c *webdelivery.Client, use *Use) error {
-				groupings, err := of(c).Groupings(ctx)
-				use.Show(of(c), groupings)
-				return err
-			},
-		})
+		reads(f.name+".Metrics", f.path+"/metrics", shown(func(ctx context.Context, c *webdelivery.Client, _ *Use) ([]string, error) {
+			return of(c).Metrics(ctx)
+		})),
+		reads(f.name+".Groupings", f.path+"/groupings", func(ctx context.Context, c *webdelivery.Client, use *Use) error {
+			groupings, err := of(c).Groupings(ctx)
+			use.Show(of(c), groupings)
+			return err
+		}))
 }

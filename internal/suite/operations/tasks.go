@@ -12,21 +12,15 @@ import (
 
 func tasks() []Operation {
 	return []Operation{
-		{
-			Name: "Tasks.Get", Kind: Reads, Method: http.MethodGet, Path: "/tasks/{task}", Requests: 1,
-			call: shown(func(ctx context.Context, c *webdelivery.Client, use *Use) (*webdelivery.Task, error) {
-				return c.Tasks.Get(ctx, use.Task)
-			}),
-		},
-		{
-			Name: "Tasks.List", Kind: Reads, Method: http.MethodGet, Path: "/tasks", Requests: 1,
-			call: func(ctx context.Context, c *webdelivery.Client, use *Use) error {
-				options := webdelivery.TaskListOptions{Count: 10}
-				page, err := c.Tasks.List(ctx, options)
-				use.Show(options, page)
-				return err
-			},
-		},
+		reads("Tasks.Get", "/tasks/{task}", shown(func(ctx context.Context, c *webdelivery.Client, use *Use) (*webdelivery.Task, error) {
+			return c.Tasks.Get(ctx, use.Task)
+		})),
+		reads("Tasks.List", "/tasks", func(ctx context.Context, c *webdelivery.Client, use *Use) error {
+			options := webdelivery.TaskListOptions{Count: 10}
+			page, err := c.Tasks.List(ctx, options)
+			use.Show(options, page)
+			return err
+		}),
 		{
 			Name: "Tasks.All", Kind: Pages, Method: http.MethodGet, Path: "/tasks", Requests: filled, Items: filled,
 			InOrder: true,
@@ -36,10 +30,7 @@ func tasks() []Operation {
 		},
 		{
 			Name: "Tasks.Wait", Kind: Reads, Method: http.MethodGet, Path: "/tasks/{task}", InOrder: true, Waits: true, Polls: true,
-			prepare: func(_ context.Context, s Service, use *Use) error {
-				use.Task = s.Server.AddTask(testserver.TaskSpec{Duration: 10 * time.Minute})
-				return nil
-			},
+			prepare: runningTask,
 			call: func(ctx context.Context, c *webdelivery.Client, use *Use) error {
 				every, report := waiting(use)
 				task, err := c.Tasks.Wait(ctx, use.Task, every, report)
@@ -49,10 +40,7 @@ func tasks() []Operation {
 		},
 		{
 			Name: "Tasks.WaitAll", Kind: Reads, Method: http.MethodGet, Path: "/tasks/{task}", InOrder: true, Waits: true, Polls: true,
-			prepare: func(_ context.Context, s Service, use *Use) error {
-				use.Task = s.Server.AddTask(testserver.TaskSpec{Duration: 10 * time.Minute})
-				return nil
-			},
+			prepare: runningTask,
 			call: func(ctx context.Context, c *webdelivery.Client, use *Use) error {
 				every, report := waiting(use)
 				tasks, err := c.Tasks.WaitAll(ctx, []string{use.Task}, every, report)
@@ -61,6 +49,12 @@ func tasks() []Operation {
 			},
 		},
 	}
+}
+
+// runningTask sets use.Task to the id of a task that does not end soon.
+func runningTask(_ context.Context, s Service, use *Use) error {
+	use.Task = s.Server.AddTask(testserver.TaskSpec{Duration: 10 * time.Minute})
+	return nil
 }
 
 // waiting returns the options of operations that wait.
