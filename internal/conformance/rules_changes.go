@@ -207,39 +207,39 @@ func (p *probe) held() []string {
 
 func (p *probe) post(values []string) response { return p.sendEntries(p.WriteList, values) }
 
+// learn tries forms in turn, until the service takes one. Later calls use that form alone.
+func learn(known *string, forms []string, take func(form string) bool) bool {
+	if *known != "" {
+		forms = []string{*known}
+	}
+	i := slices.IndexFunc(forms, take)
+	if i >= 0 {
+		*known = forms[i]
+	}
+	return i >= 0
+}
+
 // sendEntries posts entries. The first call finds out which key the service accepts (open point 19).
 func (p *probe) sendEntries(list string, values []string) (r response) {
-	keys := []string{p.entryKey}
-	if p.entryKey == "" {
-		keys = []string{"entry", "value"}
-	}
-	for _, key := range keys {
+	learn(&p.entryKey, []string{"entry", "value"}, func(key string) bool {
 		body := make([]object, len(values))
 		for i, value := range values {
 			body[i] = object{key: value}
 		}
-		if r = p.send(http.MethodPost, listPath(list)+"/entries", body, p.User.basic); r.status < 300 {
-			p.entryKey = key
-			return r
-		}
-	}
+		r = p.send(http.MethodPost, listPath(list)+"/entries", body, p.User.basic)
+		return r.status < 300
+	})
 	return r
 }
 
 // deleteEntry deletes an entry. The first call finds out which path the service accepts (open point 22).
 func (p *probe) deleteEntry(entry string) (r response) {
 	p.need(isUUID.MatchString(entry), "the id of an entry is not a UUID") // no other text may get into the path
-	forms := []string{p.entryDelete}
-	if p.entryDelete == "" {
-		forms = []string{"{list}/{entry}", "{list}/entries/{entry}"}
-	}
-	for _, form := range forms {
-		if r = p.send(http.MethodDelete, p.entryPath(form, entry), nil, p.User.basic); r.status < 300 {
-			p.entryDelete = form
-			return r
-		}
-	}
-	p.skip("DELETE of an entry returned %d", r.status)
+	deleted := learn(&p.entryDelete, []string{"{list}/{entry}", "{list}/entries/{entry}"}, func(form string) bool {
+		r = p.send(http.MethodDelete, p.entryPath(form, entry), nil, p.User.basic)
+		return r.status < 300
+	})
+	p.need(deleted, "DELETE of an entry returned %d", r.status)
 	return r
 }
 
@@ -250,18 +250,10 @@ func (p *probe) entryPath(form, entry string) string {
 // clear removes all entries with one request. The first call finds out which method the service accepts (open point
 // 24).
 func (p *probe) clear() bool {
-	methods := []string{p.clearMethod}
-	if p.clearMethod == "" {
-		methods = []string{http.MethodPost, http.MethodDelete, http.MethodPut}
-	}
-	for _, method := range methods {
+	return learn(&p.clearMethod, []string{http.MethodPost, http.MethodDelete, http.MethodPut}, func(method string) bool {
 		r := p.send(method, listPath(p.WriteList)+"/entries/deletions", nil, p.User.basic)
-		if r.status < 300 && p.until(func() bool { return p.total() == 0 }) {
-			p.clearMethod = method
-			return true
-		}
-	}
-	return false
+		return r.status < 300 && p.until(func() bool { return p.total() == 0 })
+	})
 }
 
 // deleteList deletes the DeleteList, once for all rules about it.

@@ -80,7 +80,5 @@ func isAddress(text string) bool {
 	return notAddr == nil || notPrefix == nil
 }
 
-// isCountryCode checks only the form, because the codes that ISO 3166-1 assigns change.
-func isCountryCode(text string) bool { return countryCode.MatchString(text) }
-
+// countryCode is only the form, because the codes that ISO 3166-1 assigns change.
 var countryCode = regexp.MustCompile(`^[A-Za-z]{2}$`)

@@ -76,7 +76,7 @@ func listRules() []Rule {
 			p.saw("%d in upper case, %d not", upper, lower)
 		}),
 		stated("2.6", "entries of a list of type IP are addresses and CIDR ranges", func(p *probe) { entryValues(p, typeIP, isAddress) }),
-		stated("2.6", "entries of a list of type GEO are two-letter country codes", func(p *probe) { entryValues(p, typeGEO, isCountryCode) }),
+		stated("2.6", "entries of a list of type GEO are two-letter country codes", func(p *probe) { entryValues(p, typeGEO, countryCode.MatchString) }),
 
 		stated("4.6", "GET networklists returns 200", func(p *probe) { p.get(lists).wanted(http.StatusOK) }),
 		stated("4.6", "items of networklists have no list", func(p *probe) {

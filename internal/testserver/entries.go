@@ -1,8 +1,10 @@
 package testserver
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 )
 
 type listEntryJSON struct {
@@ -86,9 +88,9 @@ func ofEntry(handle func(*call, *networkList, *listEntry) (response, error)) fun
 
 // addTo adds distinct values. If the list would exceed its limit, addTo adds none.
 func (s *Server) addTo(l *networkList, values []entryValue, by string) error {
-	fresh := l.missing(values)
-	if err := l.mayGrow(len(fresh)); err != nil {
-		return err
+	fresh := slices.DeleteFunc(slices.Clone(values), func(v entryValue) bool { return l.byKey[v.key] != nil })
+	if size := len(l.byID) + len(fresh); size > maxEntries {
+		return fmt.Errorf("the list would have %d entries, more than %d", size, maxEntries)
 	}
 	now := s.cfg.Clock.Now()
 	for _, v := range fresh {

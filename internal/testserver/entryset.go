@@ -1,7 +1,6 @@
 package testserver
 
 import (
-	"fmt"
 	"slices"
 	"time"
 )
@@ -29,24 +28,6 @@ type entrySet struct {
 
 func newEntrySet() entrySet {
 	return entrySet{byID: map[string]*listEntry{}, byKey: map[string]*listEntry{}}
-}
-
-// missing returns the values that the set does not hold.
-func (s *entrySet) missing(values []entryValue) []entryValue {
-	var fresh []entryValue
-	for _, v := range values {
-		if s.byKey[v.key] == nil {
-			fresh = append(fresh, v)
-		}
-	}
-	return fresh
-}
-
-func (s *entrySet) mayGrow(by int) error {
-	if size := len(s.byID) + by; size > maxEntries {
-		return fmt.Errorf("the list would have %d entries, more than %d", size, maxEntries)
-	}
-	return nil
 }
 
 func (s *entrySet) put(e *listEntry) {

@@ -183,17 +183,14 @@ func (f Fault) rewrite(execute func() response) response {
 		answer.body, answer.stream = []byte(f.Body), nil
 	}
 	if f.Status != 0 && f.Body != "" {
-		answer.header.Set("Content-Type", contentTypeOf(answer.body))
+		kind := "text/plain; charset=utf-8"
+		if json.Valid(answer.body) {
+			kind = jsonType
+		}
+		answer.header.Set("Content-Type", kind)
 	}
 	for name, values := range f.Header {
 		maps.Copy(answer.header, http.Header{http.CanonicalHeaderKey(name): values})
 	}
 	return answer
-}
-
-func contentTypeOf(body []byte) string {
-	if json.Valid(body) {
-		return "application/json"
-	}
-	return "text/plain; charset=utf-8"
 }

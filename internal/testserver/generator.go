@@ -78,7 +78,8 @@ func (g generator) fill(e *record, at int64, d dice) {
 	}
 	e.Type = e.kind
 	e.fromClient(whoBits)
-	e.toSite(whereBits)
+	s := sites.pick(whereBits)
+	e.Domain, e.Property, e.RequestPath = s.domain, s.property, paths.pick(whereBits>>8)
 	e.byRule(whatBits >> 8)
 	g.translate(e)
 }
@@ -119,13 +120,6 @@ func documented(i int) [4]byte {
 	i += 16
 	prefix := [...][3]byte{{192, 0, 2}, {198, 51, 100}, {203, 0, 113}}[i>>8]
 	return [4]byte{prefix[0], prefix[1], prefix[2], byte(i)}
-}
-
-// toSite derives the fields of the site from the bits.
-func (e *record) toSite(bits uint64) {
-	s := sites.pick(bits)
-	e.Domain, e.Property = s.domain, s.property
-	e.RequestPath = paths.pick(bits >> 8)
 }
 
 // byRule fills in the fields that depend on the type.

@@ -36,15 +36,13 @@ func (s *Server) Purged() []Purge {
 }
 
 func (s *Server) purgeRoutes() []route {
+	denied, _ := strconv.Atoi(s.dialect.TransactionDenied) // 0 for a value that check rejects
 	return []route{
 		{
 			method: http.MethodPost, path: "/cache/purge", body: true, limited: true,
 			denied: http.StatusForbidden, handle: submitPurge,
 		},
-		{
-			method: http.MethodGet, path: "/transactions/{transaction_id}",
-			denied: s.dialect.transactionDenied(), handle: getTransaction,
-		},
+		{method: http.MethodGet, path: "/transactions/{transaction_id}", denied: denied, handle: getTransaction},
 	}
 }
 
@@ -138,10 +136,4 @@ func (s *Server) tooFast(wait time.Duration) error {
 		return refused.with("Retry-After", strconv.Itoa(int(seconds)))
 	}
 	return refused
-}
-
-// transactionDenied is the status if authentication fails for a transaction (open point 6).
-func (d Dialect) transactionDenied() int {
-	status, _ := strconv.Atoi(d.TransactionDenied)
-	return status // 0 for a value that check rejects
 }
