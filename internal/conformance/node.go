@@ -47,6 +47,16 @@ func (n node) has(name string) bool {
 	return ok
 }
 
+// those returns the members with these names that are there.
+func (n node) those(names ...string) (there []node) {
+	for _, name := range names {
+		if n.has(name) {
+			there = append(there, n.at(name))
+		}
+	}
+	return there
+}
+
 // at returns a member of an object. Names are case-sensitive.
 func (n node) at(name string) node {
 	value, ok := typed[map[string]any](n, "an object")[name]

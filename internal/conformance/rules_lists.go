@@ -52,10 +52,8 @@ func listRules() []Rule {
 		open("2.6", 42, "spelling of the timestamps of network lists", func(p *probe) {
 			forms := map[string]bool{}
 			for _, l := range p.read(lists + "?count=100&deprecated=true").at("items").items() {
-				for _, name := range []string{"creation_timestamp", "modified_timestamp"} {
-					if l.has(name) {
-						forms[digit.ReplaceAllString(l.at(name).text(), "0")] = true
-					}
+				for _, at := range l.those("creation_timestamp", "modified_timestamp") {
+					forms[digit.ReplaceAllString(at.text(), "0")] = true
 				}
 			}
 			p.need(len(forms) > 0, "there are no network lists")

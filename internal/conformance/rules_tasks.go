@@ -16,22 +16,18 @@ func taskRules() []Rule {
 		stated("2.1", "members of a task have their types", taskTypes),
 		stated("2.1", "begin_time, end_time and last_updated are ISO 8601 in UTC", func(p *probe) {
 			p.eachTask(func(task node) {
-				for _, name := range []string{"begin_time", "end_time", "last_updated"} {
-					if task.has(name) {
-						task.at(name).time()
-					}
+				for _, at := range task.those("begin_time", "end_time", "last_updated") {
+					at.time()
 				}
 			})
 		}),
 		stated("2.1", "user and target have the strings id and uri", func(p *probe) {
 			found := false
 			p.eachTask(func(task node) {
-				for _, name := range []string{"user", "target"} {
-					if task.has(name) {
-						found = true
-						task.at(name).at("id").text()
-						task.at(name).at("uri").text()
-					}
+				for _, ref := range task.those("user", "target") {
+					found = true
+					ref.at("id").text()
+					ref.at("uri").text()
 				}
 			})
 			p.need(found, "no task has a user or a target")
@@ -177,16 +173,14 @@ func (p *probe) someTask() string { return p.someTasks()[0].at("id").text() }
 
 func taskTypes(p *probe) {
 	p.eachTask(func(task node) {
-		for _, name := range []string{"id", "uri", "operation", "status", "begin_time", "end_time", "last_updated"} {
-			if task.has(name) {
-				task.at(name).text()
-			}
+		for _, text := range task.those("id", "uri", "operation", "status", "begin_time", "end_time", "last_updated") {
+			text.text()
 		}
-		if task.has("complete") {
-			task.at("complete").flag()
+		for _, complete := range task.those("complete") {
+			complete.flag()
 		}
-		if task.has("progress") {
-			task.at("progress").integer()
+		for _, progress := range task.those("progress") {
+			progress.integer()
 		}
 		task.at("id") // without an id, a task cannot be read
 	})
@@ -201,11 +195,11 @@ func errorInfo(p *probe) {
 		found = true
 		info := task.at("error_info")
 		info.at("message").text()
-		if info.has("type") {
-			info.at("type").text()
+		for _, kind := range info.those("type") {
+			kind.text()
 		}
-		if info.has("details") {
-			for _, detail := range info.at("details").items() {
+		for _, details := range info.those("details") {
+			for _, detail := range details.items() {
 				detail.at("message").text()
 			}
 		}

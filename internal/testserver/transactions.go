@@ -77,17 +77,14 @@ func getTransaction(c *call) (response, error) {
 
 func (t *transaction) describe(id int64, now time.Time, duration time.Duration) transactionJSON {
 	end := t.begin.Add(max(0, duration))
-	out := transactionJSON{Code: http.StatusOK, Description: "transaction status", TransactionID: id}
-	if now.Before(end) {
-		out.Response = transactionResponseJSON{
-			BeginTS: t.begin.Unix(), EndTS: -1, Percent: percent(now.Sub(t.begin), duration),
-			Status: "PENDING", Description: "waiting for caches to answer",
-		}
-		return out
+	out := transactionJSON{
+		Code: t.code, Description: "transaction status", TransactionID: id, Response: transactionResponseJSON{
+			BeginTS: t.begin.Unix(), EndTS: end.Unix(), Percent: 100, Status: t.status, Description: t.description,
+		},
 	}
-	out.Code = t.code
-	out.Response = transactionResponseJSON{
-		BeginTS: t.begin.Unix(), EndTS: end.Unix(), Percent: 100, Status: t.status, Description: t.description,
+	if now.Before(end) {
+		out.Code, out.Response.EndTS, out.Response.Percent = http.StatusOK, -1, percent(now.Sub(t.begin), duration)
+		out.Response.Status, out.Response.Description = "PENDING", "waiting for caches to answer"
 	}
 	return out
 }
