@@ -10,18 +10,7 @@ type Plan struct {
 	Protocol Protocol `json:"protocol"`
 	// Steps are used in turn, one per arriving purge, over and over. If empty, the server accepts each purge at once.
 	Steps []Step `json:"steps"`
-	// Limit rejects more than two purges per second (service document, section 8). If empty, there is no limit.
-	Limit Limit `json:"limit"`
 }
-
-// Limit says which purges count against the limit. The service document leaves open whether rejected ones do.
-type Limit string
-
-// The limits of a Plan. A purge above the limit is rejected with 503 without Retry-After.
-const (
-	CountAccepted Limit = "accepted"
-	CountAll      Limit = "all"
-)
 
 // Protocol is the protocol of a server.
 type Protocol string
@@ -60,33 +49,20 @@ const (
 // record holds the arrivals at one server.
 type record struct {
 	steps []Step
-	limit Limit
 	began time.Time
 
 	mu       sync.Mutex
 	arrivals []time.Duration
-	counted  []time.Duration // against the limit
 }
 
 // arrive records an arrival. It returns the transaction id and the step of this purge.
 func (r *record) arrive() (id int, step Step) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	n, now := len(r.arrivals), time.Since(r.began)
-	r.arrivals = append(r.arrivals, now)
+	n := len(r.arrivals)
+	r.arrivals = append(r.arrivals, time.Since(r.began))
 	if len(r.steps) > 0 {
 		step = r.steps[n%len(r.steps)]
-	}
-	if r.limit == "" {
-		return n + 1, step
-	}
-	last := len(r.counted) - 2
-	tooFast := last >= 0 && now-r.counted[last] < time.Second
-	if !tooFast || r.limit == CountAll {
-		r.counted = append(r.counted, now)
-	}
-	if tooFast {
-		step.Action = Unavailable
 	}
 	return n + 1, step
 }

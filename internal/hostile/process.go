@@ -116,7 +116,7 @@ func runChild(text string) error {
 	if err != nil {
 		return err
 	}
-	arrivals := &record{steps: plan.Steps, limit: plan.Limit, began: time.Now()}
+	arrivals := &record{steps: plan.Steps, began: time.Now()}
 	var serve func(net.Listener)
 	switch plan.Protocol {
 	case HTTP1:
