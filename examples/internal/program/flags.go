@@ -5,7 +5,11 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"runtime"
+	"runtime/debug"
 	"strings"
+
+	"github.com/webdelivery/webdelivery-go"
 )
 
 // Flags creates an empty set of flags. Its help is the package comment at the beginning of the program's source,
@@ -19,7 +23,12 @@ func FlagsAlone(name, source string, s Streams) *flag.FlagSet { return flags(nam
 
 func flags(name, source, settings string, s Streams) *flag.FlagSet {
 	set := flag.NewFlagSet(name, flag.ContinueOnError)
+	told := set.Bool("version", false, "print the version and end")
 	set.Usage = func() {
+		if *told {
+			fmt.Fprintln(s.Out, name, version())
+			return
+		}
 		comment, _, _ := strings.Cut("\n"+source, "\npackage ")
 		text := strings.NewReplacer("\n// ", "\n", "\n//", "\n").Replace(comment)
 		fmt.Fprintf(s.Out, "%s%s\n\nFlags:\n", strings.TrimSpace(text), settings)
@@ -29,7 +38,17 @@ func flags(name, source, settings string, s Streams) *flag.FlagSet {
 	return set
 }
 
-// Parse reads flags. The help that -h asks for goes to standard output. If a flag is wrong or comes after an argument,
+// version is what the go command wrote into the program: the tag of its module, or the commit. Where it wrote none, as for go
+// run, version is that of the SDK.
+func version() string {
+	text := "v" + webdelivery.Version
+	if info, ok := debug.ReadBuildInfo(); ok && strings.HasPrefix(info.Main.Version, "v") {
+		text = info.Main.Version
+	}
+	return fmt.Sprintf("%s, %s, %s/%s", text, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
+// Parse reads flags. What -h and -version ask for goes to standard output. If a flag is wrong or comes after an argument,
 // Parse returns a Misused error of one line.
 func Parse(set *flag.FlagSet, args []string) error {
 	set.SetOutput(io.Discard) // package flag would print the reason and the whole help
@@ -43,9 +62,9 @@ func Parse(set *flag.FlagSet, args []string) error {
 		}
 	}
 	switch {
-	case errors.Is(err, flag.ErrHelp):
+	case errors.Is(err, flag.ErrHelp), err == nil && IsSet(set, "version"):
 		help()
-		return err
+		return flag.ErrHelp
 	case err != nil:
 		return wrong(err)
 	default:

@@ -2,6 +2,7 @@ package program_test
 
 import (
 	"flag"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -15,7 +16,7 @@ import (
 func TestFlags(t *testing.T) {
 	t.Parallel()
 	const source = "// X does it.\n//\n//\tx -wait // at once\n//\n// Exit codes: 0 done.\npackage main\n\n// not this\npackage x\n"
-	const begin, end = "X does it.\n\n\tx -wait // at once\n\nExit codes: 0 done.\n\n", "Flags:\n  -wait it\n    \twait for it\n"
+	const begin, end = "X does it.\n\n\tx -wait // at once\n\nExit codes: 0 done.\n\n", "Flags:\n  -version\n    \tprint the version and end\n  -wait it\n    \twait for it\n"
 	for want, create := range map[string]func(name, source string, s program.Streams) *flag.FlagSet{
 		begin + program.Settings + "\n\n" + end: program.Flags, begin + end: program.FlagsAlone,
 	} {
@@ -28,6 +29,17 @@ func TestFlags(t *testing.T) {
 		assert.Equal(t, want, stdout)
 		assert.Empty(t, stderr)
 	}
+}
+
+// The version is one line on standard output: the name of the program, what the go command wrote into it, and the platform.
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	code, stdout, stderr := programtest.Run("x", program.Streams{}, func(s program.Streams) error {
+		return program.ParseAlone(program.FlagsAlone("x", "", s), []string{"-version"})
+	})
+	assert.Equal(t, program.Done, code)
+	assert.Regexp(t, `^x v\d+\.\d+\.\d+\S*, go1\.\S+( \S+)*, `+runtime.GOOS+"/"+runtime.GOARCH+`\n$`, stdout)
+	assert.Empty(t, stderr)
 }
 
 // A wrong flag is one line. A program without arguments reports one in the same way.
