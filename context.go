@@ -107,7 +107,7 @@ func notInToken(r rune) bool {
 	return (r|0x20 < 'a' || r|0x20 > 'z') && (r < '0' || r > '9') && !strings.ContainsRune("!#$%&'*+-.^_`|~", r)
 }
 
-// validMethod reports whether method is an HTTP method: a token, and without lower-case letters: no service knows "post".
+// validMethod reports whether method is an HTTP method: a token without lower-case letters, as no service knows "post".
 func validMethod(method string) bool {
 	return method != "" && method == strings.ToUpper(method) && !strings.ContainsFunc(method, notInToken)
 }

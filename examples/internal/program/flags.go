@@ -38,8 +38,8 @@ func flags(name, source, settings string, s Streams) *flag.FlagSet {
 	return set
 }
 
-// version is what the go command wrote into the program: the tag of its module, or the commit. Where it wrote none, as for go
-// run, version is that of the SDK.
+// version is what the go command wrote into the program: the tag of its module, or the commit. Where it wrote none, as for
+// go run, version is that of the SDK.
 func version() string {
 	text := "v" + webdelivery.Version
 	if info, ok := debug.ReadBuildInfo(); ok && strings.HasPrefix(info.Main.Version, "v") {
