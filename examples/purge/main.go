@@ -94,7 +94,7 @@ type job struct {
 }
 
 type transaction struct {
-	ID     int64  `json:"id"`
+	ID     int64  `json:"id,string"`      // a text, because jq and others round large numbers
 	Status string `json:"status"`         // the service's word; SUBMITTED or UNKNOWN before the first poll
 	URIs   int    `json:"uris,omitempty"` // 0 with -resume, which does not know it
 }

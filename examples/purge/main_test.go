@@ -141,7 +141,7 @@ func TestJSON(t *testing.T) {
 		assert.Equal(t, program.Partly, got.code)
 		var document any
 		require.NoError(t, json.Unmarshal([]byte(got.out), &document))
-		assert.JSONEq(t, fmt.Sprintf(`{"transactions":[{"id":%d,"status":"COMPLETE","uris":1}],"failed":[{"uri":"https://www.example.com/c#d",
+		assert.JSONEq(t, fmt.Sprintf(`{"transactions":[{"id":"%d","status":"COMPLETE","uris":1}],"failed":[{"uri":"https://www.example.com/c#d",
 			"outcome":"not applied","error":"contains a fragment (#), which never reaches a cache; remove it, or write %%23"}]}`,
 			srv.Purged()[0].TransactionID), got.out)
 
