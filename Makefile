@@ -10,8 +10,8 @@ LINT = $(shell cd tools && GOWORK=off go tool -n golangci-lint)
 LIBRARIES := redislimit redisqueue
 API := $(CURDIR) $(addprefix $(CURDIR)/,$(LIBRARIES))
 
-# Importing the SDK pulls in none of what these need. Some of their tests need a redis-server or Chromium; where it is not
-# installed they are skipped, unless REQUIRE_REDIS=1 or REQUIRE_CHROMIUM=1.
+# Importing the SDK pulls in none of what these need. Some of their tests need a redis-server, Chromium or jq; where one is
+# not installed they are skipped, unless REQUIRE_REDIS=1, REQUIRE_CHROMIUM=1 or REQUIRE_JQ=1.
 MODULES := $(LIBRARIES) examples
 
 # What a user imports, except package feed, which the tests of the root do not use.
@@ -39,7 +39,8 @@ PLATFORMS := linux/386 darwin/arm64 windows/amd64
 # How long make soak works.
 DURATION ?= 60s
 
-.PHONY: all ci test test-root test-modules test-packages fleet lint tidy vuln platforms api api-check api-breaking fuzz fmt bench mutation soak
+.PHONY: all ci test test-root test-modules test-packages test-portable fleet lint tidy vuln platforms api api-check api-breaking \
+	fuzz fmt bench mutation soak release release-check
 
 all: lint test
 
@@ -67,6 +68,12 @@ test-modules:
 	$(JOINED) go test -race ./redislimit ./redisqueue $$($(JOINED) go list ./examples/... | grep -v /events)
 	$(JOINED) go test ./examples/events/... # it starts no goroutine, and Parquet takes minutes to build with -race
 	cd tools && go test ./...
+	cd tools/workflows && go test ./...
+
+# What of the tests runs on every system: without the race detector, and without programs that may be missing.
+test-portable:
+	go test ./...
+	$(JOINED) go test ./redislimit ./redisqueue ./examples/...
 
 # A fleet of real processes in full size: a minute of load, and ten processes killed. make test does it in a smaller size.
 fleet:
@@ -75,13 +82,13 @@ fleet:
 
 lint:
 	$(LINT) run ./...
-	cd tools && $(LINT) run ./...
+	for m in tools tools/workflows; do (cd $$m && $(LINT) run ./...) || exit 1; done
 	for m in $(MODULES); do (cd $$m && $(JOINED) $(LINT) run ./...) || exit 1; done
 
 # go.mod and go.sum of every module say what its code says, and go install would build each program.
 tidy:
 	tools/release.sh
-	cd tools && go mod tidy -diff
+	for m in tools tools/workflows; do (cd $$m && go mod tidy -diff) || exit 1; done
 
 # Known vulnerabilities in what is called, in every module that a user may import.
 vuln:
@@ -101,6 +108,17 @@ api-check:
 	@cd tools && go run ./api $(API) | diff -u $(CURDIR)/api/current.txt - || { \
 		echo "The public surface is not what api/current.txt says: if the change is meant, run make api and commit the file."; exit 1; }
 
+# Makes the release of the tag that is checked out, as .github/workflows/release.yml does.
+release:
+	cp /etc/ssl/certs/ca-certificates.crt tools/release/
+	PATH="$$(dirname "$$(cd tools/release && go tool -n cyclonedx-gomod)"):$$PATH" $(JOINED) \
+		"$$(cd tools/release && go tool -n goreleaser)" release --clean
+
+# Tries a release of the last commit twice, without images and signatures, and compares the hashes. Needs some 20 minutes
+# with empty caches.
+release-check:
+	tools/release/check.sh
+
 # What of the surface of the last release is gone or changed.
 api-breaking:
 	tools/breaking.sh
@@ -110,7 +128,7 @@ fuzz:
 	tools/fuzz.sh $(FUZZTIME)
 
 fmt:
-	for m in . $(MODULES) tools; do (cd $$m && $(LINT) fmt ./...) || exit 1; done
+	for m in . $(MODULES) tools tools/workflows; do (cd $$m && $(LINT) fmt ./...) || exit 1; done
 
 # What the SDK costs beside net/http and encoding/json; takes some minutes. Times are shown, not judged. BENCH=Rows measures
 # a part, and BENCH_FLAGS="-tags peers" also other SDKs. BENCH=Shares simulates processes that share the limit.
