@@ -8,11 +8,13 @@ goreleaser=$(GOWORK=off go tool -n goreleaser)
 PATH="$(dirname "$(GOWORK=off go tool -n cyclonedx-gomod)"):$PATH"
 cd ../..
 "$goreleaser" check --quiet
+commit=$(git rev-parse HEAD)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 for try in first second; do
 	git clone -q . "$scratch/$try"
 	cd "$scratch/$try"
+	git checkout -q "$commit"
 	echo "release-check: the $try snapshot"
 	GOWORK=$PWD/go.work "$goreleaser" release --snapshot --skip=docker,sign >"$scratch/log" 2>&1 || { cat "$scratch/log" >&2; exit 1; }
 	cd - >/dev/null
