@@ -7,14 +7,16 @@
 // It only reads, and creates one session. To see how the service refuses requests, it also sends up to 15 that must be
 // refused, with a user or a session that does not exist. Flags name what it may change: -write-list, an empty list of
 // type IP; -full-list, one with 50,000 entries, to which it tries to add another; -delete-list, which it deletes;
-// -purge-uri, which it purges about 45 times, with everything that begins with it. It sends at most two purges a
-// second, and 2,000 requests in all. WEBDELIVERY_VISITOR_USERNAME and WEBDELIVERY_VISITOR_PASSWORD name a second user
-// who may neither view the configuration nor purge.
+// -purge-uri, which it purges about 45 times, with everything that begins with it; -purge-wildcard, which it purges as a
+// prefix. A list is named by its ID. The program sends at most two purges a second, and 2,000 requests in all.
+// WEBDELIVERY_VISITOR_USERNAME and WEBDELIVERY_VISITOR_PASSWORD name a second user who may neither view the
+// configuration nor purge.
 //
 // ^C prints what was found until then. Set WEBDELIVERY_DIALECT="TasksPrefix=/..." if tasks are neither at /tasks nor at
 // /config/tasks.
 //
-// Exit codes: 0 no rule differs, 1 a rule differs or the service refuses the settings, 2 wrong usage or settings.
+// Exit codes: 0 no rule differs, 1 a rule differs or the service refuses the settings, 2 wrong usage or settings, or a
+// flag names a list that the service does not have, or one that is not what the flag needs. With 2, nothing was changed.
 package main
 
 import (
@@ -22,9 +24,11 @@ import (
 	"context"
 	_ "embed"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
 	"os"
 	"slices"
 	"strconv"
@@ -32,6 +36,7 @@ import (
 
 	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/examples/internal/program"
+	"github.com/webdelivery/webdelivery-go/internal/address"
 	"github.com/webdelivery/webdelivery-go/internal/conformance"
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
@@ -56,6 +61,9 @@ func run(ctx context.Context, args []string, s program.Streams) error {
 	t.BaseURL, t.Customer = os.Getenv("WEBDELIVERY_BASE_URL"), os.Getenv("WEBDELIVERY_CUSTOMER")
 	t.User = conformance.User{Name: os.Getenv("WEBDELIVERY_USERNAME"), Password: os.Getenv("WEBDELIVERY_PASSWORD")}
 	t.Visitor = conformance.User{Name: os.Getenv("WEBDELIVERY_VISITOR_USERNAME"), Password: os.Getenv("WEBDELIVERY_VISITOR_PASSWORD")}
+	if err := check(set, t); err != nil {
+		return err
+	}
 	if program.Configured() {
 		if _, err := webdelivery.NewClientFromEnv(); err != nil {
 			return err
@@ -81,7 +89,7 @@ func run(ctx context.Context, args []string, s program.Streams) error {
 		t.BaseURL, t.Customer, t.User = fake.URL, fake.Customer, conformance.User{Name: fake.Username, Password: fake.Password}
 		fmt.Fprintln(s.Err, "WEBDELIVERY_BASE_URL is not set: this examines a fake service.")
 	}
-	if *report == "" {
+	if !program.IsSet(set, "report") {
 		return examine(ctx, s.Out, t, nil)
 	}
 	file, err := os.OpenFile(*report, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
@@ -92,6 +100,108 @@ func run(ctx context.Context, args []string, s program.Streams) error {
 	return examine(ctx, s.Out, t, file)
 }
 
+// check returns what is wrong with the flags and the visitor, as far as this shows without asking the service.
+func check(set *flag.FlagSet, t conformance.Target) (wrong error) {
+	set.Visit(func(f *flag.Flag) {
+		if f.Value.String() == "" {
+			wrong = program.Misused("-%s is empty: set the variable that it comes from, or remove it", f.Name)
+		}
+	})
+	if wrong != nil {
+		return wrong
+	}
+	flags := map[string]string{} // by id
+	for _, l := range listsOf(t) {
+		switch other := flags[strings.ToLower(l.id)]; {
+		case l.id == "":
+			continue
+		case !address.Fits(l.id):
+			return program.Misused("-%s: %q is not the ID of a list", l.flag, l.id)
+		case other != "":
+			return program.Misused("-%s and -%s name the same list; each needs a list of its own", other, l.flag)
+		}
+		flags[strings.ToLower(l.id)] = l.flag
+	}
+	switch {
+	case (t.Visitor.Name == "") != (t.Visitor.Password == ""):
+		return program.Misused("set both WEBDELIVERY_VISITOR_USERNAME and WEBDELIVERY_VISITOR_PASSWORD, or neither")
+	case t.Visitor.Name != "" && t.Visitor.Name == t.User.Name:
+		return program.Misused("WEBDELIVERY_VISITOR_USERNAME and WEBDELIVERY_USERNAME name the same user; " +
+			"the visitor has fewer rights")
+	}
+	return checkPurges(t)
+}
+
+func checkPurges(t conformance.Target) error {
+	if t.PurgeURI != "" { // the rules purge it in both ways
+		why := cmp.Or(problem(webdelivery.Exact(t.PurgeURI)), problem(webdelivery.Prefix(t.PurgeURI)))
+		if why != "" {
+			return program.Misused("-purge-uri: %q %s; write an object, such as https://www.example.com/app.css", t.PurgeURI, why)
+		}
+	}
+	if t.PurgeWildcard != "" {
+		why := problem(webdelivery.Prefix(t.PurgeWildcard))
+		if why == "" && !strings.Contains(t.PurgeWildcard, "*") {
+			why = "has no wildcard in its domain"
+		}
+		switch {
+		case why != "":
+			return program.Misused("-purge-wildcard: %q %s; write a pattern, such as *.example.com/app", t.PurgeWildcard, why)
+		case t.PurgeURI == "":
+			return program.Misused("-purge-wildcard needs -purge-uri, without which nothing is purged")
+		}
+	}
+	return nil
+}
+
+// problem returns what the SDK finds wrong with a URI, without its advice, which is about Go.
+func problem(uri webdelivery.PurgeURI) string {
+	invalid, _ := errors.AsType[*webdelivery.ValidationError](uri.Validate())
+	if invalid == nil {
+		return ""
+	}
+	why, _, _ := strings.Cut(invalid.Reason, ";")
+	return why
+}
+
+// namedList is a list that a flag names.
+type namedList struct{ flag, id string }
+
+func listsOf(t conformance.Target) []namedList {
+	return []namedList{{"write-list", t.WriteList}, {"full-list", t.FullList}, {"delete-list", t.DeleteList}}
+}
+
+// noSuchList are the statuses of a list that does not exist or is hidden. The service document names none for it.
+var noSuchList = []int{http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound}
+
+// lookUp returns an error for a list that the service does not have or that is not what its flag needs: the rules would
+// blame the service. Other responses are left to the rules, which say more about them.
+func lookUp(ctx context.Context, t conformance.Target) error {
+	client, err := webdelivery.NewClient(t.BaseURL, t.Customer, webdelivery.BasicAuth(t.User.Name, t.User.Password),
+		webdelivery.WithHTTPClient(&http.Client{Transport: t.Transport}), webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1}))
+	if err != nil {
+		return err
+	}
+	for _, l := range listsOf(t) {
+		if l.id == "" {
+			continue
+		}
+		list, err := client.NetworkLists.Get(ctx, l.id)
+		refused, _ := errors.AsType[*webdelivery.Error](err)
+		switch {
+		case refused != nil && slices.Contains(noSuchList, refused.StatusCode):
+			return program.Misused("-%s: the service has no list with the ID %q that the user may read (%d); "+
+				"the name of a list is not its ID", l.flag, l.id, refused.StatusCode)
+		case err != nil || l.flag == "delete-list":
+		case list.Type == webdelivery.ListTypeGEO:
+			return program.Misused("-%s: the list with the ID %q is of type GEO; name one of type IP", l.flag, l.id)
+		case l.flag == "write-list" && len(list.List) > 0:
+			return program.Misused("-%s: the list with the ID %q is not empty; name an empty one", l.flag, l.id)
+		}
+	}
+	return nil
+}
+
 // examine prints what is worth knowing about a service.
 func examine(ctx context.Context, out io.Writer, t conformance.Target, report io.Writer) error {
 	service, err := conformance.NewService(t)
@@ -100,6 +210,9 @@ func examine(ctx context.Context, out io.Writer, t conformance.Target, report io
 	}
 	if trouble := service.Diagnose(ctx); trouble != "" {
 		return errors.New(trouble)
+	}
+	if err := lookUp(ctx, t); err != nil {
+		return err
 	}
 	results := make([]conformance.Result, 0, len(conformance.Rules()))
 	for _, rule := range conformance.Rules() {

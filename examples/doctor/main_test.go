@@ -132,6 +132,77 @@ func TestTroubleIsOneLine(t *testing.T) {
 	assert.Contains(t, out.String(), "4.4 a purge returns 201, or with 303 and code 201: ")
 }
 
+// A flag or a visitor that cannot be right is wrong usage, told in one line before anything is sent.
+func TestWrongUsage(t *testing.T) {
+	srv := webdeliverytest.NewServer(t)
+	programtest.UseService(t, srv)
+	const object, pattern = "; write an object, such as https://www.example.com/app.css", "; write a pattern, such as *.example.com/app"
+	const empty = " is empty: set the variable that it comes from, or remove it"
+	for _, tc := range []struct{ args, want string }{
+		{"-purge-uri=nonsense", `-purge-uri: "nonsense" has no protocol, so it would purge http alone` + object},
+		{"-purge-uri=https://", `-purge-uri: "https://" has no host` + object},
+		{"-purge-uri=ftp://example.com/", `-purge-uri: "ftp://example.com/" has a protocol other than https and http` + object},
+		{"-purge-uri=https://example.com/#a", `-purge-uri: "https://example.com/#a" contains a fragment (#), which never reaches a cache` + object},
+		{"-purge-uri=http://a.com/*/b", `-purge-uri: "http://a.com/*/b" contains a * after the domain, where it is not a wildcard` + object},
+		{"-purge-uri=", "-purge-uri" + empty},
+		{"-purge-wildcard=*", `-purge-wildcard: "*" contains a * in the last label of its domain, where no property can have one` + pattern},
+		{"-purge-wildcard=example.com/", `-purge-wildcard: "example.com/" has no wildcard in its domain` + pattern},
+		{"-purge-wildcard=*.example.com/", "-purge-wildcard needs -purge-uri, without which nothing is purged"},
+		{"-write-list=", "-write-list" + empty},
+		{"-full-list=..", `-full-list: ".." is not the ID of a list`},
+		{"-delete-list=a\nb", `-delete-list: "a\nb" is not the ID of a list`},
+		{"-delete-list=a1 -write-list=A1", "-write-list and -delete-list name the same list; each needs a list of its own"},
+		{"-report=", "-report" + empty},
+	} {
+		code, stdout, stderr := programtest.Run("doctor", program.Streams{}, func(s program.Streams) error {
+			return run(t.Context(), strings.Split(tc.args, " "), s)
+		})
+		assert.Equal(t, program.Misuse, code, tc.args)
+		assert.Empty(t, stdout)
+		assert.Equal(t, "doctor: "+tc.want+"\n", stderr)
+	}
+	t.Setenv("WEBDELIVERY_VISITOR_USERNAME", srv.Username)
+	err := run(t.Context(), nil, program.Streams{})
+	require.EqualError(t, err, "set both WEBDELIVERY_VISITOR_USERNAME and WEBDELIVERY_VISITOR_PASSWORD, or neither")
+	t.Setenv("WEBDELIVERY_VISITOR_PASSWORD", srv.Password)
+	err = run(t.Context(), nil, program.Streams{})
+	require.EqualError(t, err, "WEBDELIVERY_VISITOR_USERNAME and WEBDELIVERY_USERNAME name the same user; the visitor has fewer rights")
+	assert.Empty(t, srv.Requests())
+}
+
+// A list that the service does not have, or that is not what its flag needs, is wrong usage, told in one line. By then the
+// service was only read. What the service breaks is left to the rules.
+func TestAListThatIsNotThere(t *testing.T) {
+	t.Parallel()
+	server, target := fake(t, testserver.Dialect{})
+	defer func() { assert.NoError(t, server.Close()) }()
+	geo := server.AddNetworkList(testserver.NetworkListSpec{Type: "GEO"})
+	used := server.AddNetworkList(testserver.NetworkListSpec{Entries: []string{"192.0.2.1"}})
+	server.Fail(testserver.Fault{Path: "/config/networklists/hidden", Status: http.StatusForbidden})
+	server.Fail(testserver.Fault{Path: "/config/networklists/refused", Status: http.StatusBadRequest})
+	const missing = ": the service has no list with the ID %q that the user may read (%d); the name of a list is not its ID"
+	const listed = ": the list with the ID %q is "
+	for want, named := range map[string]conformance.Target{
+		fmt.Sprintf("-write-list"+missing, "nolist", 404):                         {WriteList: "nolist"},
+		fmt.Sprintf("-full-list"+missing, "hidden", 403):                          {FullList: "hidden"},
+		fmt.Sprintf("-delete-list"+missing, "refused", 400):                       {DeleteList: "refused"},
+		fmt.Sprintf("-write-list"+listed+"of type GEO; name one of type IP", geo): {WriteList: geo},
+		fmt.Sprintf("-full-list"+listed+"of type GEO; name one of type IP", geo):  {FullList: geo},
+		fmt.Sprintf("-write-list"+listed+"not empty; name an empty one", used):    {WriteList: used},
+	} {
+		target.WriteList, target.FullList, target.DeleteList = named.WriteList, named.FullList, named.DeleteList
+		code, stdout, stderr := programtest.Run("doctor", program.Streams{}, func(s program.Streams) error {
+			return examine(t.Context(), s.Out, target, nil)
+		})
+		assert.Equal(t, program.Misuse, code, want)
+		assert.Empty(t, stdout)
+		assert.Equal(t, "doctor: "+want+"\n", stderr)
+	}
+	for _, r := range server.Requests() {
+		assert.Equal(t, http.MethodGet, r.Method)
+	}
+}
+
 // What a service says never shows the credentials. ^C prints what was found until then. What a busy service refuses is not
 // tried.
 func TestTroubleOnTheWay(t *testing.T) {
