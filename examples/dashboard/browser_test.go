@@ -42,6 +42,9 @@ func TestBrowser(t *testing.T) {
 	light := b.drawn(t)
 	assert.Len(t, light, 3)
 	assert.Zero(t, eval[int](t, b, `document.querySelectorAll("main img, main script:not([type='application/json'])").length`))
+	assert.Empty(t, eval[[]string](t, b, `[...document.querySelectorAll(".legend li")].filter((li) =>
+		li.querySelector("b").getBoundingClientRect().left < li.querySelector("bdi").getBoundingClientRect().right).map((li) => li.textContent)`),
+		"a value from right to left does not move its count")
 	b.keep(t, "light")
 	_, err := chromedp.RunResponse(b.ctx, chromedp.Click(chromedp.CSS(`.top a[href*="country=client_country_code%3D%3DUS"]`)))
 	require.NoError(t, err)
@@ -257,7 +260,7 @@ func keep(t *testing.T, name string, content []byte) {
 func (b *tab) fits(t *testing.T) {
 	t.Helper()
 	assert.Equal(t, eval[int](t, b, `innerWidth`), eval[int](t, b, `document.documentElement.scrollWidth`))
-	assert.Empty(t, eval[[]string](t, b, `[...document.querySelectorAll("h1, h2, h3, p, li, li span, pre, td, .card, .chart, .chart canvas")]
+	assert.Empty(t, eval[[]string](t, b, `[...document.querySelectorAll("h1, h2, h3, p, li, li bdi, pre, td, .card, .chart, .chart canvas")]
 		.filter((e) => e.scrollWidth > e.clientWidth + 1 && e.clientWidth > 0 && getComputedStyle(e).display !== "inline" ||
 			e.getBoundingClientRect().right > innerWidth)
 		.map((e) => e.tagName + "." + e.className + ": " + e.textContent.slice(0, 60))`))

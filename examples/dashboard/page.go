@@ -41,11 +41,9 @@ var (
 	pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 		"number":  func(n int64) string { return message.NewPrinter(language.English).Sprint(n) },
 		"percent": func(part, all int64) string { return fmt.Sprintf("%.1f %%", 100*float64(part)/float64(max(all, 1))) },
-		"is":      filters.Eq,
-		"short":   report.Short,
+		"short":   short,
 		"spans":   func() []report.Span { return report.Spans },
 		"pickers": func() []picker { return pickers },
-		"value":   value,
 		"key":     newKey,
 		"columns": func() any { return report.Columns },
 		"in":      func(p *page, panel *report.Panel, unit string) inPage { return inPage{panel, p, unit} },
@@ -98,13 +96,36 @@ type inPage struct {
 	Unit string // what a trend counts
 }
 
-// word is a value of a dimension, as lists and tables show it.
-type word struct{ Text, Short, Colour, Link string }
+// A value is in many places of the page. Without these limits, a long value would make the page a thousand times as long.
+const (
+	longestTitle  = 400   // characters; no tooltip shows more
+	longestLink   = 2_000 // bytes; every browser, proxy and server takes that many
+	longestOption = 40    // characters
+	mostOptions   = 20    // as many countries as a top-K of the firewall has
+)
 
-// Word returns a value, shortened, with a link to the page that shows it alone. A file has no links, because it has no
-// server.
+// word is a value of the service, as the page shows it: isolated from the text beside it, which a value that is written
+// from right to left would otherwise move.
+type word struct {
+	Text         string
+	Title        string // more of the value; "" if Text is all of it
+	Colour, Link string
+}
+
+// short returns a value with at most that many characters.
+func short(text string, most int) word {
+	w := word{Text: report.Short(text, most)}
+	if w.Text != text {
+		w.Title = report.Short(text, longestTitle)
+	}
+	return w
+}
+
+// Word returns a value with a link to the page that shows it alone, unless the link would be too long. A file has no
+// links, because it has no server.
 func (p *page) Word(dimension, text string, most int) word {
-	w := word{Text: text, Short: report.Short(text, most), Colour: p.Colour(dimension, text)}
+	w := short(text, most)
+	w.Colour = p.Colour(dimension, text)
 	if p.Policy != "" || text == "" || text == "none" {
 		return w
 	}
@@ -123,8 +144,34 @@ func (p *page) Word(dimension, text string, most int) word {
 		picked.Set("filter", "")
 		picked.Set(field, term)
 	}
-	w.Link = "/?" + picked.Encode()
+	if link := "/?" + picked.Encode(); len(link) <= longestLink {
+		w.Link = link
+	}
 	return w
+}
+
+// option is one of a picker.
+type option struct {
+	Value, Text string
+	Selected    bool
+}
+
+// Choices returns the largest values of a picker, and what is picked if it is none of them.
+func (p *page) Choices(of picker) (all []option) {
+	picked, groups := p.Picked.Get(of.Name), p.Options[of.Dimension].Groups
+	known := picked == ""
+	for _, g := range groups[:min(len(groups), mostOptions)] {
+		term := filters.Eq(of.Dimension, g.Name).String()
+		if g.Name == "none" || len(term) > longestLink {
+			continue
+		}
+		known = known || term == picked
+		all = append(all, option{term, report.Short(g.Name, longestOption), term == picked})
+	}
+	if !known {
+		all = append(all, option{picked, report.Short(value(picked), longestOption), true})
+	}
+	return all
 }
 
 // key is the sample of a line in a legend, as attributes of SVG.

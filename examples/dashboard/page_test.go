@@ -13,6 +13,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -89,9 +90,9 @@ func TestPageShowsWhatHappened(t *testing.T) {
 
 		body := get(shown, "since=6h").Body.String()
 		assert.Regexp(t, `Requests</h2>\s+<p class="big">4</p>\s+<p class="note">since 1 Jan 06:30 UTC</p>`, body)
-		assert.Regexp(t, `Top action</h2>\s+<p class="big" title="BLOCK">BLOCK</p>\s+<p class="note">75.0 % of requests</p>`, body)
-		assert.Regexp(t, `Firewall events</h2>\s+<p class="big">3</p>\s+<p class="note">2 <span title="CRITICAL">CRITICAL</span></p>`, body)
-		assert.Regexp(t, `Top country</h2>\s+<p class="big" title="CN">CN</p>\s+<p class="note">66.7 % of firewall events</p>`, body)
+		assert.Regexp(t, `Top action</h2>\s+<p class="big"><bdi>BLOCK</bdi></p>\s+<p class="note">75.0 % of requests</p>`, body)
+		assert.Regexp(t, `Firewall events</h2>\s+<p class="big">3</p>\s+<p class="note">2 <bdi>CRITICAL</bdi></p>`, body)
+		assert.Regexp(t, `Top country</h2>\s+<p class="big"><bdi>CN</bdi></p>\s+<p class="note">66.7 % of firewall events</p>`, body)
 		assert.Contains(t, body, `<h2>Web application firewall</h2>`)
 		assert.Contains(t, body, `<h2>Traffic shaping</h2>`)
 		assert.Equal(t, 4+1, strings.Count(body, "<tr>"), "events, and their heading")
@@ -134,7 +135,7 @@ func TestLines(t *testing.T) {
 			require.Len(t, chart.Times, tc.points, tc.since)
 			assert.Equal(t, []string{tc.first, tc.last}, []string{chart.Times[0], chart.Times[tc.points-1]})
 			assert.Contains(t, body, "requests per "+tc.unit+", until 1 Jan ")
-			require.Equal(t, "BLOCK", chart.Lines[0].Name)
+			require.Equal(t, "BLOCK", chart.Lines[0].Short)
 			require.Len(t, chart.Lines[0].Values, tc.points)
 			for i, value := range chart.Lines[0].Values {
 				assert.Equal(t, tc.blocked[i], value, "%s, point %d", tc.since, i)
@@ -220,9 +221,10 @@ func TestColours(t *testing.T) {
 	})
 }
 
-// hostile are texts that could end a string, an element or a script, or that ECharts could take for markup.
+// hostile are texts that could end a string, an element or a script, that ECharts could take for markup, or that could
+// write what is beside them from right to left.
 var hostile = []string{
-	`</script><script>alert(1)</script>`, `"><img src=x onerror=alert(2)>`, `__f__alert(3)__f__`, `<!--<script>`,
+	`</script><script>alert(1)</script>`, `"><img src=x onerror=alert(2)>`, `__f__alert(3)__f__`, `<!--<script>`, "\u2069\u202efdp.ecilop",
 	"\u2028alert(4)", `\";alert(5)//`, `{{alert}}`, `'-alert(6)-'`, `{a|b}`,
 }
 
@@ -251,17 +253,99 @@ func TestNothingBreaksOut(t *testing.T) {
 		for _, tag := range []string{"<img", "<!--", "alert(1)<", "alert(2)>"} {
 			assert.NotContains(t, page, tag)
 		}
+		isolated := regexp.MustCompile(`(?s)<(bdi|option|script|style)\b.*?</(bdi|option|script|style)>|<[^>]*>`)
+		assert.NotContains(t, isolated.ReplaceAllString(page, ""), "alert", "each value is isolated from the texts beside it")
 		charts := data.FindAllStringSubmatch(page, -1)
 		require.Len(t, charts, 2, "requests and WAF")
 		var chart report.Chart
 		require.NoError(t, json.Unmarshal([]byte(charts[0][1]), &chart))
-		assert.Equal(t, hostile[0], chart.Lines[0].Name)
-		assert.Equal(t, hostile[2], chart.Lines[2].Name)
+		assert.Equal(t, "</script><scri…t(1)</script>", chart.Lines[0].Short)
+		assert.Equal(t, hostile[2], chart.Lines[2].Short)
 		_, paths, _ := strings.Cut(page, "<h3>Paths</h3>")
 		_, path, _ := strings.Cut(paths, "<li>")
 		path, _, _ = strings.Cut(path, "</a>")
 		assert.Equal(t, hostile[0], html.UnescapeString(path[strings.LastIndex(path, ">")+1:]))
 	})
+}
+
+// What the service sends does not make the page long. A long value is shown in part, once for each place. The limit has room
+// for the scripts, with 0.8 MB, for 271 values in lists and tables, with 5 kB for each, and for charts and options.
+func TestThePageIsBounded(t *testing.T) {
+	t.Parallel()
+	const limit = 3_000_000
+	for name, tc := range map[string]struct {
+		values int
+		long   string // part of each value
+		filter string
+	}{
+		"longer in HTML":         {21, strings.Repeat(`"`, 120_000), ""},
+		"longer in a link":       {21, strings.Repeat("é", 60_000), ""},
+		"almost without a link":  {21, strings.Repeat("a", 1900), ""},
+		"many":                   {300, "", ""},
+		"a filter that all take": {21, "", "domain!=" + strings.Repeat("a", 100_000)},
+	} {
+		inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, shown site) {
+			for i := range tc.values {
+				value := fmt.Sprint(i, tc.long, i)
+				for _, kind := range []string{webdeliverytest.EventTypeWAF, webdeliverytest.EventTypeRateLimitIP} {
+					srv.AddEvents(webdeliverytest.Event{
+						Time: block.Time, Type: kind, Action: value, Severity: value, RuleID: value,
+						Browser: value, Domain: value, RequestPath: value, CountryCode: value,
+					})
+				}
+			}
+			w := get(shown, url.Values{"since": {"1h"}, "filter": {tc.filter}}.Encode())
+			body := w.Body.String()
+			assert.Equal(t, http.StatusOK, w.Code, name)
+			assert.NotContains(t, beforeScripts(body), alert, name)
+			assert.Less(t, len(body), limit, name)
+			assert.True(t, utf8.ValidString(body), name)
+			assert.LessOrEqual(t, strings.Count(body, "<option"), 2*(20+1), "%s: as many countries as a top-K has, and any", name)
+		})
+	}
+}
+
+// A service may send more events than the page asks for.
+func TestMoreEventsThanAskedFor(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, shown site) {
+		srv.AddEvents(block)
+		row := `["2000-01-01T12:24:56","BLOCK","WAF","CRITICAL","942100","192.0.2.7","CN","www.example.com"]`
+		srv.Fail(webdeliverytest.FaultRule{Path: "/stats/security/events/data", Body: `{"query":{},"columns":[{"name":"event_timestamp_ms"},` +
+			`{"name":"event_action"},{"name":"event_type"},{"name":"event_severity"},{"name":"rule_id"},{"name":"client_ip"},` +
+			`{"name":"client_country_code"},{"name":"domain"}],"rows":[` + row + strings.Repeat(","+row, 99) + `],"total_results":100}`})
+		body := get(shown, "since=1h").Body.String()
+		assert.NotContains(t, beforeScripts(body), alert)
+		assert.Equal(t, 25+1, strings.Count(body, "<tr>"), "events, and their heading")
+	})
+}
+
+// A long value is shown without its middle. Its title has more of it. If a link or an option would be too long, it is left out,
+// but an option that is picked stays.
+func TestLongValues(t *testing.T) {
+	t.Parallel()
+	p := &page{Report: report.Blank(report.Query{}), Picked: url.Values{}}
+	for _, tc := range []struct {
+		length      int // in characters of two bytes, which have six in a link
+		text, title int
+		link        bool
+	}{
+		{80, 80, 0, true}, {81, 80, 81, true}, {329, 80, 329, true}, {330, 80, 330, false}, {400, 80, 400, false}, {401, 80, 400, false},
+	} {
+		w := p.Word("rule_id", strings.Repeat("é", tc.length), 80)
+		assert.Equal(t, []int{tc.text, tc.title}, []int{utf8.RuneCountInString(w.Text), utf8.RuneCountInString(w.Title)}, tc.length)
+		assert.True(t, utf8.ValidString(w.Text+w.Title), tc.length)
+		assert.Equal(t, tc.link, w.Link != "", "%d: %d", tc.length, len(w.Link))
+	}
+	long, picked := strings.Repeat("a", 41), "client_country_code=="+strings.Repeat("b", 3000)
+	p.Options[webdelivery.DimClientCountryCode].Groups = []*report.Group{{Name: long}, {Name: strings.Repeat("c", 2000)}, {Name: "none"}, {Name: "DE"}}
+	p.Picked.Set("country", picked)
+	assert.Equal(t, []option{
+		{"client_country_code==" + long, long[:20] + "…" + long[:19], false},
+		{"client_country_code==DE", "DE", false},
+		{picked, strings.Repeat("b", 20) + "…" + strings.Repeat("b", 19), true},
+	}, p.Choices(pickers[0]))
+	assert.Equal(t, word{Text: "/a/…/z", Title: "/a/long/path/z"}, short("/a/long/path/z", 6))
 }
 
 // The page shows what a password protects, so only this computer gets it. It loads nothing from other hosts.

@@ -19,7 +19,7 @@
 		chart.resize(); // before setOption, which draws at once; resize alone draws in the next frame, too late for paper
 		chart.setOption({
 			series: given.lines.map((line, i) => ({
-				type: "line", name: line.short, color: colour(line.style.colour), symbolSize: 8, showSymbol: true, showAllSymbol: true,
+				type: "line", name: line.name, color: colour(line.style.colour), symbolSize: 8, showSymbol: true, showAllSymbol: true,
 				lineStyle: { width: 2, type: line.style.dash ?? "solid" }, emphasis: { disabled: true },
 				data: line.values.map((value, at) => ({ value, symbol: at % step === i % step ? line.style.marker : "none" })),
 			})),

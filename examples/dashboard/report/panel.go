@@ -7,12 +7,13 @@ import (
 	"maps"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// shown is how many values a panel shows.
-const shown = 8
+// shown is how many values a panel shows, and latest how many events.
+const shown, latest = 8, 25
 
 // Panel is a part of a report.
 type Panel struct {
@@ -68,8 +69,8 @@ type Chart struct {
 
 // Line is a line of a chart.
 type Line struct {
-	Name   string  `json:"name"`
-	Short  string  `json:"short"` // the name, without its middle if it is long
+	Name   string  `json:"-"`
+	Short  string  `json:"name"` // the name, without its middle if it is long
 	Hits   int64   `json:"-"`
 	Values []int64 `json:"values"`
 	Style  Style   `json:"style"`
@@ -81,6 +82,9 @@ func (p *Panel) latest(_ Query, rows rows) error {
 	for row, err := range rows {
 		if err != nil {
 			return err
+		}
+		if len(p.Events) == latest { // more than the query asks for
+			return nil
 		}
 		var event Event
 		at, _ := row.Get(webdelivery.DimEventTimestamp)
@@ -161,9 +165,17 @@ func (p *Panel) count(q Query, buckets int, rows rows) error {
 // Short shortens a text to a maximum number of characters by replacing its middle with an ellipsis. The ends of addresses,
 // paths and browsers often differ most.
 func Short(text string, most int) string {
-	signs := []rune(text)
-	if len(signs) <= most {
+	if utf8.RuneCountInString(text) <= most {
 		return text
 	}
-	return string(signs[:most/2]) + "…" + string(signs[len(signs)-(most-most/2-1):])
+	begin, end := 0, len(text)
+	for range most / 2 {
+		_, size := utf8.DecodeRuneInString(text[begin:])
+		begin += size
+	}
+	for range most - most/2 - 1 {
+		_, size := utf8.DecodeLastRuneInString(text[:end])
+		end -= size
+	}
+	return text[:begin] + "…" + text[end:]
 }

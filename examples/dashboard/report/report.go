@@ -119,7 +119,7 @@ func Blank(q Query) *Report {
 	r.Latest = r.add("", "Latest events", "", (*Panel).latest, func(ctx context.Context, stats *webdelivery.StatsService) rows {
 		return stats.Events.All(ctx, webdelivery.EventsQuery{
 			Dimensions: dimensions, Start: q.Start, End: q.End, Filter: q.filter,
-			SortBy: []string{webdelivery.Desc(webdelivery.DimEventTimestamp)}, Limit: 25,
+			SortBy: []string{webdelivery.Desc(webdelivery.DimEventTimestamp)}, Limit: latest,
 		})
 	})
 	r.Parts = len(r.parts)
