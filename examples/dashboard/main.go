@@ -43,12 +43,16 @@ func run(ctx context.Context, args []string, s program.Streams) error {
 		return err
 	}
 	switch {
+	case program.IsSet(set, "o") && *output == "":
+		return program.Misused("-o is empty: set the variable that it comes from, or remove it")
+	case *output != "" && program.IsSet(set, "listen"):
+		return program.Misused("there are -o and -listen: with -o nothing is served; give only one of them")
 	case *output == "" && (program.IsSet(set, "since") || *filter != ""):
 		return program.Misused("-since and -filter need -o; the page that is served has a form for them")
 	case *output != "-" && program.Special(*output): // a new file would replace a device
 		return program.Misused("-o: %s exists and is not a regular file", *output)
 	case !isLoopback(*listen):
-		return program.Misused("-listen: %q is not a loopback address, and the page asks for no password; use 127.0.0.1:8080", *listen)
+		return program.Misused("-listen: %q is not a loopback address with a port, and the page asks for no password; use 127.0.0.1:8080", *listen)
 	}
 	shown, stop, err := connect(s.Err)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/webdelivery/webdelivery-go/examples/internal/program"
 	"github.com/webdelivery/webdelivery-go/examples/internal/program/programtest"
+	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
 // call runs the program, and returns its exit code and output.
@@ -44,6 +45,30 @@ func TestReport(t *testing.T) { //nolint:paralleltest // the environment is the 
 	code, _, stderr = call(t, "-o", filepath.Join(name, "below"))
 	assert.Equal(t, program.Failed, code)
 	assert.Contains(t, stderr, "dashboard: "+filepath.Join(name, "below")+" cannot be written: not a directory\ndashboard: name a file in a folder that exists")
+}
+
+// What cannot be meant is wrong usage, told in one line.
+func TestWrongUsage(t *testing.T) { //nolint:paralleltest // the environment is the process's
+	srv := webdeliverytest.NewServer(t)
+	programtest.UseService(t, srv)
+	const listen = " is not a loopback address with a port, and the page asks for no password; use 127.0.0.1:8080"
+	for _, tc := range []struct{ args, want string }{
+		{"-o=", "-o is empty: set the variable that it comes from, or remove it"},
+		{"-o=report.html -listen=127.0.0.1:0", "there are -o and -listen: with -o nothing is served; give only one of them"},
+		{"-since=7d", "-since and -filter need -o; the page that is served has a form for them"},
+		{"-filter=domain==example.com", "-since and -filter need -o; the page that is served has a form for them"},
+		{"-listen=:8080", `-listen: ":8080"` + listen},
+		{"-listen=127.0.0.1:http", `-listen: "127.0.0.1:http"` + listen},
+		{"-listen=192.0.2.1:8080", `-listen: "192.0.2.1:8080"` + listen},
+		{"-o=- -filter=nonsense", `The filter cannot be read: At character 1: no == or != in "nonsense".`},
+		{"-o=- -since=1m", `The time range cannot be read: "1m": want a duration from 5m to 366d`},
+	} {
+		code, stdout, stderr := call(t, strings.Split(tc.args, " ")...)
+		assert.Equal(t, program.Misuse, code, tc.args)
+		assert.Empty(t, stdout)
+		assert.Equal(t, "dashboard: "+tc.want+"\n", stderr)
+	}
+	assert.Empty(t, srv.Requests())
 }
 
 // The program prints where it serves, and an interrupt ends it without an error.

@@ -96,7 +96,7 @@ type inPage struct {
 	Unit string // what a trend counts
 }
 
-// A value is in many places of the page. Without these limits, a long value would make the page a thousand times as long.
+// The size of a page is bounded, although a value appears in many places of it and may be of any length.
 const (
 	longestTitle  = 400   // characters; no tooltip shows more
 	longestLink   = 2_000 // bytes; every browser, proxy and server takes that many
