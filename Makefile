@@ -10,8 +10,8 @@ LINT = $(shell cd tools && GOWORK=off go tool -n golangci-lint)
 LIBRARIES := redislimit redisqueue
 API := $(CURDIR) $(addprefix $(CURDIR)/,$(LIBRARIES))
 
-# Importing the SDK pulls in none of what these need. Some of their tests need a redis-server, Chromium or jq; where one is
-# not installed they are skipped, unless REQUIRE_REDIS=1, REQUIRE_CHROMIUM=1 or REQUIRE_JQ=1.
+# Importing the SDK pulls in none of what these need. Some of their tests need a redis-server, Chromium, jq or promtool; where
+# one is not installed they are skipped, unless REQUIRE_REDIS=1 (or CHROMIUM, JQ, PROMTOOL).
 MODULES := $(LIBRARIES) examples
 
 # What a user imports, except package feed, which the tests of the root do not use.
