@@ -237,9 +237,20 @@ func examine(ctx context.Context, out io.Writer, t conformance.Target, report io
 	case ctx.Err() != nil:
 		return fmt.Errorf("ended early, after %d of %d rules: %w", len(results), len(conformance.Rules()), ctx.Err())
 	case differ > 0:
-		return errors.New("the service differs from the service document")
+		return program.Advise(errors.New("the service differs from the service document"), advice(results))
 	}
 	return nil
+}
+
+// advice returns what to check before blaming the service. A service also refuses to purge what is not the customer's.
+func advice(results []conformance.Result) string {
+	for _, r := range results {
+		purge := r.Text == "action PURGE is accepted" || r.Text == "action EXPIRE is accepted"
+		if purge && r.Verdict != conformance.Differs {
+			return ""
+		}
+	}
+	return "no purge was accepted: check that -purge-uri is of a property of this customer, and that the user may purge it"
 }
 
 // count prints the number of rules for each verdict, and why rules were not tried. It returns how many differ.

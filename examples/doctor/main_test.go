@@ -89,7 +89,8 @@ func TestNothingIsChanged(t *testing.T) {
 	assert.Contains(t, out.String(), "fits, as far as it was tried for TasksPrefix, StartTimeParam.")
 }
 
-// Wrong settings, another service and a broken rule are told in one line.
+// Wrong settings, another service and a broken rule are told in one line. If the service refuses every purge, the URI may be
+// wrong, too.
 func TestTroubleIsOneLine(t *testing.T) {
 	t.Parallel()
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<p>hello</p>")) }))
@@ -125,11 +126,19 @@ func TestTroubleIsOneLine(t *testing.T) {
 
 	server, target := fake(t, testserver.Dialect{PurgeReply: "200"})
 	defer func() { assert.NoError(t, server.Close()) }()
-	target.PurgeURI = "https://www.example.com/app.css"
-	var out bytes.Buffer
-	err := examine(t.Context(), &out, target, nil)
-	assert.EqualError(t, err, "the service differs from the service document")
-	assert.Contains(t, out.String(), "4.4 a purge returns 201, or with 303 and code 201: ")
+	for uri, advice := range map[string]string{
+		"https://www.example.com/app.css": "",
+		"https://www.example.org/app.css": "doctor: no purge was accepted: check that -purge-uri is of a property of this customer, " +
+			"and that the user may purge it\n",
+	} {
+		target.PurgeURI = uri
+		code, stdout, stderr := programtest.Run("doctor", program.Streams{}, func(s program.Streams) error {
+			return examine(t.Context(), s.Out, target, nil)
+		})
+		assert.Equal(t, program.Failed, code)
+		assert.Equal(t, "doctor: the service differs from the service document\n"+advice, stderr)
+		assert.Contains(t, stdout, "4.4 a purge returns 201, or with 303 and code 201: ")
+	}
 }
 
 // A flag or a visitor that cannot be right is wrong usage, told in one line before anything is sent.
