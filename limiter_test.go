@@ -296,7 +296,7 @@ func TestADeadlineBeforeThePermit(t *testing.T) {
 	})
 }
 
-// The client reports a pause, as long as the service asks for but no longer than ThrottleTimeout, to a limiter that can
+// The client reports a pause, as long as the service asks for at least but no longer than ThrottleTimeout, to a limiter that can
 // pause.
 func TestPauseIsTold(t *testing.T) {
 	t.Parallel()
@@ -311,7 +311,9 @@ func TestPauseIsTold(t *testing.T) {
 		fixture.InFakeTime(t, fixture.Setup{Options: []webdelivery.Option{webdelivery.WithPurgeLimiter(pausing), logger}}, func(f *fixture.Fixture) {
 			f.AddFault(testserver.Fault{Path: "/cache/purge", Count: 1, Status: 429, Header: http.Header{"Retry-After": {asked}}})
 			_ = fixture.Submit.Call(f.Context(), f.Client) // an error of Pause changes nothing for the call
-			assert.Equal(f, []time.Duration{want}, paused)
+			require.Len(f, paused, 1)
+			assert.GreaterOrEqual(f, paused[0], want) // more if the pace has its next slot later
+			assert.LessOrEqual(f, paused[0], 5*time.Minute)
 			assert.Contains(f, log.String(), "purge limiter not paused")
 		})
 	}
