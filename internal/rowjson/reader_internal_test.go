@@ -62,27 +62,20 @@ func FuzzRows(f *testing.F) {
 		require.Equal(t, rows, keptSlowly)
 
 		var want struct {
-			Rows [][]json.RawMessage `json:"rows"`
+			Rows []jsontext.Value `json:"rows"`
 		}
 		dec := jsontext.NewDecoder(bytes.NewReader(body), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 		require.NoError(t, jsonv2.UnmarshalDecode(dec, &want)) // names are exact in version 2
 		for i, row := range want.Rows {
 			require.True(t, jsontext.Value(rows[i]).IsValid(), "%q", rows[i])
-			assert.Equal(t, decoded(t, "["+joined(row)+"]"), decoded(t, rows[i]))
-			for j, cell := range row {
-				checkValue(t, cell, j, rows[i])
+			assert.Equal(t, decoded(t, string(row)), decoded(t, rows[i]))
+			var cells []json.RawMessage
+			require.NoError(t, json.Unmarshal(row, &cells))
+			for _, cell := range cells {
+				checkValue(t, cell, rows[i])
 			}
 		}
 	})
-}
-
-// joined returns cells with commas between.
-func joined(cells []json.RawMessage) string {
-	var texts []string
-	for _, cell := range cells {
-		texts = append(texts, string(cell))
-	}
-	return strings.Join(texts, ",")
 }
 
 // decoded returns what encoding/json reads in a row, numbers as they are written.
@@ -95,7 +88,7 @@ func decoded(t *testing.T, row string) (values []any) {
 }
 
 // checkValue reads a cell in every way; as a text and as a number it is what encoding/json makes of it.
-func checkValue(t *testing.T, cell json.RawMessage, _ int, row string) {
+func checkValue(t *testing.T, cell json.RawMessage, row string) {
 	t.Helper()
 	var scan rowScan
 	only := []byte("[" + string(cell) + "]")

@@ -32,11 +32,8 @@ func TestBrokenTextsOfRows(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, from := range []io.Reader{strings.NewReader(body), iotest.OneByteReader(strings.NewReader(body))} {
-				r := rowjson.NewReader(from, rowjson.Config{Limit: rowjson.Limit{Bytes: 1 << 20, Err: errTooLarge}})
-				var store rowjson.Store
-				for r.Next() {
-					store.Add(r.Row())
-				}
+				r, store := readerOf(from, 1<<20), rowjson.Store{}
+				r.ReadAll(&store)
 				require.NoError(t, r.Err())
 				assert.Equal(t, int64(3), r.Total())
 				var got []string
@@ -75,7 +72,7 @@ func TestOnlyTextsOfRowsMayBeBroken(t *testing.T) {
 		`{"rows":[["` + "\xff",
 	} {
 		r := newReader(body, 1<<20)
-		readAll(r)
+		r.ReadAll(nil)
 		require.Error(t, r.Err(), "%q", body)
 		assert.True(t, utf8.ValidString(r.Err().Error()), "%q", r.Err())
 	}

@@ -139,38 +139,34 @@ func TestRowsThatAreWrittenEarly(t *testing.T) {
 		}
 		return want
 	}
-	for seed := range uint64(200) {
+	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 0))
-		bodies := []func(io.Reader) io.Reader{iotest.OneByteReader, func(from io.Reader) io.Reader { return from }}
-		var readers []*Reader
-		var at []int
-		for i := range 3 {
+		var readers [3]*Reader
+		var targets [3]*Target
+		var at [3]int
+		var into [3]record
+		for i := range readers {
 			var text []string
 			for row := range rows {
 				want := wanted(i, row+1)
 				b, _ := json.Marshal(want.B)
 				text = append(text, fmt.Sprintf(`["%s",%s,%d]`, want.A, b, want.C))
 			}
-			body := `{"columns":[{"name":"a"},{"name":"b"},{"name":"c"}],"rows":[` + strings.Join(text, ",") + `],"total_results":1}`
-			readers = append(readers, NewReader(bodies[r.IntN(2)](strings.NewReader(body)), Config{Limit: Limit{Bytes: 1 << 20}, Redactor: nothingSecret{}}))
-			at = append(at, 0)
-		}
-		into := make([]record, 3)
-		var targets []*Target
-		for i := range into {
-			target, err := tagged.Target(&into[i])
+			var body io.Reader = strings.NewReader(`{"columns":[{"name":"a"},{"name":"b"},{"name":"c"}],"rows":[` + strings.Join(text, ",") + `],"total_results":1}`)
+			if r.IntN(2) == 0 {
+				body = iotest.OneByteReader(body)
+			}
+			readers[i] = NewReader(body, Config{Limit: Limit{Bytes: 1 << 20}, Redactor: nothingSecret{}})
+			var err error
+			targets[i], err = tagged.Target(&into[i])
 			require.NoError(t, err)
-			targets = append(targets, target)
 		}
 		known := map[*int]bool{}
 		for range 200 {
 			i, k := r.IntN(3), r.IntN(3)
-			if r.IntN(3) > 0 && at[i] < rows {
+			if at[i] == 0 || r.IntN(3) > 0 && at[i] < rows {
 				require.True(t, readers[i].Next(), "seed %d: %v", seed, readers[i].Err())
 				at[i]++
-			}
-			if at[i] == 0 {
-				continue
 			}
 			row := readers[i].Row()
 			if r.IntN(4) == 0 {
@@ -237,31 +233,24 @@ func TestManyFields(t *testing.T) {
 	types := []reflect.Type{reflect.TypeFor[string](), reflect.TypeFor[int64](), reflect.TypeFor[*string](), reflect.TypeFor[float64]()}
 	for _, columns := range []int{62, 63, 64, 65, 150} {
 		var fields []reflect.StructField
-		var names []string
+		var names, cells []string
 		for i := range columns {
 			tag := reflect.StructTag(fmt.Sprintf(`column:"%d"`, i))
 			fields = append(fields, reflect.StructField{Name: "F" + strconv.Itoa(i), Type: types[i%len(types)], Tag: tag})
-			names = append(names, fmt.Sprintf(`{"name":"%d"}`, i))
+			names, cells = append(names, fmt.Sprintf(`{"name":"%d"}`, i)), append(cells, strconv.Itoa(100+i))
 		}
-		var rows []string
-		for row := range 5 {
-			var cells []string
-			for i := range columns {
-				cells = append(cells, strconv.Itoa(i+row))
-			}
-			rows = append(rows, "["+strings.Join(cells, ",")+"]")
-		}
-		body := `{"columns":[` + strings.Join(names, ",") + `],"rows":[` + strings.Join(rows, ",") + `],"total_results":5}`
+		row := "[" + strings.Join(cells, ",") + "]"
+		body := `{"columns":[` + strings.Join(names, ",") + `],"rows":[` + strings.ReplaceAll(row, "1", "2") + "," + row + "," + row + `],"total_results":3}`
 		r := NewReader(strings.NewReader(body), Config{Limit: Limit{Bytes: 1 << 20}, Redactor: nothingSecret{}})
 		into := reflect.New(reflect.StructOf(fields))
 		target, err := tagged.Target(into.Interface())
 		require.NoError(t, err)
-		for row := range 5 {
+		for range 3 {
 			require.True(t, r.Next())
 			require.Nil(t, target.Store(r.Row()))
-			for i := range columns {
-				require.Equal(t, strconv.Itoa(i+row), fmt.Sprint(reflect.Indirect(into.Elem().Field(i)).Interface()))
-			}
+		}
+		for i, want := range cells {
+			require.Equal(t, want, fmt.Sprint(reflect.Indirect(into.Elem().Field(i)).Interface()))
 		}
 		require.True(t, r.table.written)
 	}
@@ -304,46 +293,33 @@ func TestUsualValuesAreWrittenAtOnce(t *testing.T) {
 func TestRowsThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	for rows, want := range map[string]string{
-		`["a",1],["b",2],["c"]`:          "row 3 has 1 values, and there are 2 columns",
-		`["a",1],["b",2],["c",3,4]`:      "row 3 has 3 values, and there are 2 columns",
-		`["a",1],["b",2],["c",x]`:        "row 3 is not JSON",
-		`["a",1],["b",2],["c",3}`:        "row 3 is not JSON",
-		`["a",1],["b",2],["c",[3]]`:      "row 3 contains a value",
-		`["a",1],["b",2];["c",3]`:        `';' after row 2`,
-		`["a",1],["b",2],3`:              "row 3 is not an array",
-		`["a",1] , ["b",2] , [ "c" , 3]`: "",
+		`["a",1],["b",2],["c"]`:             "row 3 has 1 values, and there are 2 columns",
+		`["a",1],["b",2],["c",3,4]`:         "row 3 has 3 values, and there are 2 columns",
+		`["a",1],["b",2],["c",x]`:           "row 3 is not JSON",
+		`["a",1],["b",2],["c",3}`:           "row 3 is not JSON",
+		`["a",1],["b",2],["c",[3]]`:         "row 3 contains a value",
+		`["a",1],["b",2];["c",3]`:           `';' after row 2`,
+		`["a",1],["b",2],3`:                 "row 3 is not an array",
+		`["a",1] , ["b",2] , [ "c" , 3]`:    "",
+		`["a",1],["b",2],["d","x"],["c",3]`: "",
 	} {
 		var got pair
 		target, err := tagged.Target(&got)
 		require.NoError(t, err)
-		r := readerOf(rows)
-		for _, want := range []pair{{"a", 1}, {"b", 2}} {
-			require.True(t, r.Next(), "%s: %v", rows, r.Err())
-			require.Nil(t, target.Store(r.Row()))
-			assert.Equal(t, want, got, rows)
+		r, all := readerOf(rows), []pair{}
+		for r.Next() {
+			if wrong := target.Store(r.Row()); wrong == nil {
+				all = append(all, got)
+			} else {
+				assert.Equal(t, "b", wrong.Column)
+			}
 		}
 		if want == "" {
-			require.True(t, r.Next(), "%s: %v", rows, r.Err())
-			require.Nil(t, target.Store(r.Row()))
-			assert.Equal(t, pair{"c", 3}, got, rows)
-			assert.False(t, r.Next())
 			require.NoError(t, r.Err())
-			continue
+			assert.Equal(t, []pair{{"a", 1}, {"b", 2}, {"c", 3}}, all)
+		} else {
+			require.ErrorContains(t, r.Err(), want, rows)
+			assert.Equal(t, []pair{{"a", 1}, {"b", 2}}, all)
 		}
-		assert.False(t, r.Next(), rows)
-		require.ErrorContains(t, r.Err(), want, rows)
 	}
-	var got pair
-	target, err := tagged.Target(&got)
-	require.NoError(t, err)
-	r := readerOf(`["a",1],["b","x"],["c",3]`)
-	require.True(t, r.Next())
-	require.Nil(t, target.Store(r.Row()))
-	require.True(t, r.Next())
-	wrong := target.Store(r.Row())
-	require.NotNil(t, wrong)
-	assert.Equal(t, "b", wrong.Column)
-	require.True(t, r.Next())
-	require.Nil(t, target.Store(r.Row()))
-	assert.Equal(t, pair{"c", 3}, got)
 }
