@@ -31,77 +31,58 @@ func changes(t testing.TB, held, desired []string) *lists.Changes {
 	return d.Compare(entries(held...))
 }
 
-// Each row is a rule of the order. A step is written as its additions and its removals.
+// Each row is a rule of the order. A step is written as its additions and its removals, and most and call are the Limits.
 func TestOrderRules(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		rule          string
-		held, desired string
-		limits        lists.Limits
-		steps         []string
-		uncovered     int
+		rule, held, desired string
+		most, call          int
+		steps               string
+		uncovered           int
 	}{
 		{
 			"with room: all additions, then all removals", "192.0.2.2 192.0.2.1", "203.0.113.2 203.0.113.1",
-			lists.Limits{List: 4, Call: 1},
-			[]string{"+203.0.113.2 +203.0.113.1 -192.0.2.2 -192.0.2.1"},
-			0,
+			4, 1, "+203.0.113.2 +203.0.113.1 -192.0.2.2 -192.0.2.1", 0,
 		},
-		{"nothing to change: no step", "192.0.2.1", "192.0.2.1", lists.Limits{List: 1, Call: 1}, nil, 0},
+		{"nothing to change: no step", "192.0.2.1", "192.0.2.1", 1, 1, "", 0},
 		{
 			"a removal that no addition covers makes room", "192.0.2.0/25 192.0.2.128/25 203.0.113.9", "192.0.2.0/24",
-			lists.Limits{List: 3, Call: 1},
-			[]string{"-203.0.113.9", "+192.0.2.0/24 -192.0.2.0/25 -192.0.2.128/25"},
-			0,
+			3, 1, "-203.0.113.9 | +192.0.2.0/24 -192.0.2.0/25 -192.0.2.128/25", 0,
 		},
 		{
 			"an addition that covers no removal comes last", "192.0.2.0/25 192.0.2.128/25 198.51.100.9", "198.51.100.1 192.0.2.0/24",
-			lists.Limits{List: 3, Call: 1},
-			[]string{"-198.51.100.9", "+192.0.2.0/24 -192.0.2.0/25", "+198.51.100.1 -192.0.2.128/25"},
-			0,
+			3, 1, "-198.51.100.9 | +192.0.2.0/24 -192.0.2.0/25 | +198.51.100.1 -192.0.2.128/25", 0,
 		},
 		{
 			"without room a gap opens", "192.0.2.0/25 192.0.2.128/25", "192.0.2.0/24",
-			lists.Limits{List: 2, Call: 1},
-			[]string{"-192.0.2.0/25", "+192.0.2.0/24 -192.0.2.128/25"},
-			1,
+			2, 1, "-192.0.2.0/25 | +192.0.2.0/24 -192.0.2.128/25", 1,
 		},
 		{
 			"as many additions as fit come before the gap", "192.0.2.0/24", "192.0.2.192/26 192.0.2.0/25 192.0.2.128/26",
-			lists.Limits{List: 3, Call: 9},
-			[]string{"+192.0.2.0/25 +192.0.2.128/26 -192.0.2.0/24", "+192.0.2.192/26"},
-			1,
+			3, 9, "+192.0.2.0/25 +192.0.2.128/26 -192.0.2.0/24 | +192.0.2.192/26", 1,
 		},
 		{
 			"both sides in the order of their addresses", "192.0.2.4 192.0.2.0 192.0.2.2", "192.0.2.2/31 192.0.2.4/31 192.0.2.0/31",
-			lists.Limits{List: 4, Call: 1},
-			[]string{"+192.0.2.0/31 -192.0.2.0", "+192.0.2.2/31 -192.0.2.2", "+192.0.2.4/31 -192.0.2.4"},
-			2,
+			4, 1, "+192.0.2.0/31 -192.0.2.0 | +192.0.2.2/31 -192.0.2.2 | +192.0.2.4/31 -192.0.2.4", 2,
 		},
 		{
 			"spare removals only for one call at a time", "192.0.2.1 192.0.2.2 192.0.2.3", "203.0.113.1 203.0.113.2 203.0.113.3",
-			lists.Limits{List: 3, Call: 2},
-			[]string{"-192.0.2.1 -192.0.2.2", "+203.0.113.1 +203.0.113.2 -192.0.2.3", "+203.0.113.3"},
-			0,
+			3, 2, "-192.0.2.1 -192.0.2.2 | +203.0.113.1 +203.0.113.2 -192.0.2.3 | +203.0.113.3", 0,
 		},
 		{
 			"no more removals than the additions need", "192.0.2.2 203.0.113.1 203.0.113.2 203.0.113.3", "192.0.2.2/31 198.51.100.1",
-			lists.Limits{List: 5, Call: 9},
-			[]string{"+192.0.2.2/31 -203.0.113.1", "+198.51.100.1 -203.0.113.2 -203.0.113.3 -192.0.2.2"},
-			0,
+			5, 9, "+192.0.2.2/31 -203.0.113.1 | +198.51.100.1 -203.0.113.2 -203.0.113.3 -192.0.2.2", 0,
 		},
 		{
 			"a list with more entries than it may have", "192.0.2.1 192.0.2.2 192.0.2.3", "203.0.113.1",
-			lists.Limits{List: 2, Call: 9},
-			[]string{"-192.0.2.1 -192.0.2.2", "+203.0.113.1 -192.0.2.3"},
-			0,
+			2, 9, "-192.0.2.1 -192.0.2.2 | +203.0.113.1 -192.0.2.3", 0,
 		},
-		{"countries cover nothing", "DE FR", "DE GB", lists.Limits{List: 2, Call: 1}, []string{"-FR", "+GB"}, 0},
+		{"countries cover nothing", "DE FR", "DE GB", 2, 1, "-FR | +GB", 0},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			t.Parallel()
 			c := changes(t, strings.Fields(tt.held), strings.Fields(tt.desired))
-			o := c.Order(tt.limits)
+			o := c.Order(lists.Limits{List: tt.most, Call: tt.call})
 			var steps []string
 			for _, step := range o.Steps {
 				var parts []string
@@ -113,7 +94,7 @@ func TestOrderRules(t *testing.T) {
 				}
 				steps = append(steps, strings.Join(parts, " "))
 			}
-			assert.Equal(t, tt.steps, steps)
+			assert.Equal(t, tt.steps, strings.Join(steps, " | "))
 			assert.Equal(t, tt.uncovered, o.Uncovered)
 		})
 	}
@@ -193,8 +174,8 @@ func smallLists(r *rand.Rand, most int) (held, desired []string) {
 func TestOrdersOfSmallLists(t *testing.T) {
 	t.Parallel()
 	limits := lists.Limits{List: 8, Call: 3}
-	full, withGaps := 0, 0
-	for seed := range uint64(2_000) {
+	full := 0
+	for seed := range uint64(1_000) {
 		held, desired := smallLists(rand.New(rand.NewPCG(seed, 1)), limits.List)
 		c := changes(t, held, desired)
 		if c.Size() > limits.List {
@@ -230,10 +211,6 @@ func TestOrdersOfSmallLists(t *testing.T) {
 		if len(c.Held)+len(c.Add) > limits.List {
 			full++
 		}
-		if gaps > 0 {
-			withGaps++
-		}
 	}
-	t.Logf("%d lists without room, %d with gaps", full, withGaps)
-	assert.Greater(t, full, 800)
+	assert.Greater(t, full, 400)
 }
