@@ -30,24 +30,21 @@ const (
 
 // fake returns a service with the contents that rules need.
 func fake(dialect testserver.Dialect, much size) (*testserver.Server, conformance.Target) {
-	return fakeOf(testserver.Config{Dialect: dialect}, much)
-}
-
-func fakeOf(cfg testserver.Config, much size) (*testserver.Server, conformance.Target) {
 	clock := testserver.NewClock(func() time.Time { return noon })
-	cfg.Clock, cfg.EventsPerSecond = clock, map[size]float64{little: 0.002, everything: 0.02}[much]
-	cfg.Users = []testserver.User{
-		{Name: "alice", Password: "correct-horse-battery"},
-		{Name: "visitor", Password: "nothing-to-see", Domains: []string{"other.example.net"}, MayNotViewConfig: true},
-	}
-	s := testserver.New(cfg)
+	s := testserver.New(testserver.Config{
+		Dialect: dialect, Clock: clock, EventsPerSecond: map[size]float64{little: 0.002, everything: 0.02}[much],
+		Users: []testserver.User{
+			{Name: "alice", Password: "correct-horse-battery"},
+			{Name: "visitor", Password: "nothing-to-see", Domains: []string{"other.example.net"}, MayNotViewConfig: true},
+		},
+	})
 	addTasks(s)
 	addEvents(s, map[size]int{little: 40, everything: 1100}[much])
 	target := conformance.Target{
 		Customer:        "acme",
 		User:            conformance.User{Name: "alice", Password: "correct-horse-battery"},
 		Visitor:         conformance.User{Name: "visitor", Password: "nothing-to-see"},
-		TasksPrefix:     cfg.Dialect.TasksPrefix,
+		TasksPrefix:     dialect.TasksPrefix,
 		PurgeURI:        "https://www.example.com/conformance/app.css",
 		PurgeWildcard:   "*.example.com/conformance/",
 		ExceedPurgeRate: true,
