@@ -49,13 +49,11 @@ func alert(code byte) func(net.Conn, int) {
 	}
 }
 
-// is reports whether an error of a type is in the chain of err.
 func is[E error](err error) bool {
 	_, ok := errors.AsType[E](err)
 	return ok
 }
 
-// isAlert reports whether the other side has ended the handshake.
 func isAlert(err error) bool {
 	e, ok := errors.AsType[*net.OpError](err)
 	return ok && e.Op == "remote error"
@@ -66,20 +64,20 @@ func isAlert(err error) bool {
 // outcome is unknown. No permit is lost: after the cause is fixed, purges continue.
 func TestCertificates(t *testing.T) {
 	t.Parallel()
-	trusted, foreign := newAuthority(t), newAuthority(t)
-	good := trusted.issue(t, nil)
+	trusted, foreign := newAuthority(), newAuthority()
+	good := trusted.issue(nil)
 	server := func(change func(*x509.Certificate)) func(net.Conn, int) {
-		return overTLS(&tls.Config{Certificates: []tls.Certificate{trusted.issue(t, change)}, MinVersion: tls.VersionTLS12}, wellBehaved())
+		return overTLS(&tls.Config{Certificates: []tls.Certificate{*trusted.issue(change)}, MinVersion: tls.VersionTLS12}, wellBehaved())
 	}
 	demanding := func(version uint16, protocols ...string) func(net.Conn, int) {
 		return overTLS(&tls.Config{
-			Certificates: []tls.Certificate{good}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: trusted.roots(),
+			Certificates: []tls.Certificate{*good}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: trusted.roots(),
 			MinVersion: version, MaxVersion: version, NextProtos: protocols,
 		}, wellBehaved())
 	}
 	trusting := &tls.Config{RootCAs: trusted.roots(), MinVersion: tls.VersionTLS12}
 	strange := trusting.Clone()
-	strange.Certificates = []tls.Certificate{foreign.issue(t, nil)}
+	strange.Certificates = []tls.Certificate{*foreign.issue(nil)}
 	strange.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &strange.Certificates[0], nil }
 	const never = true // the handshake ends before the request
 	for _, s := range []struct {
@@ -144,8 +142,8 @@ func TestCertificates(t *testing.T) {
 // because nothing was sent.
 func TestHandshakesThatFail(t *testing.T) {
 	t.Parallel()
-	trusted := newAuthority(t)
-	good := overTLS(&tls.Config{Certificates: []tls.Certificate{trusted.issue(t, nil)}, MinVersion: tls.VersionTLS12}, wellBehaved())
+	trusted := newAuthority()
+	good := overTLS(&tls.Config{Certificates: []tls.Certificate{*trusted.issue(nil)}, MinVersion: tls.VersionTLS12}, wellBehaved())
 	for name, serve := range map[string]func(net.Conn, int){
 		"cut":                  func(conn net.Conn, _ int) { _, _ = conn.Read(make([]byte, 10)) },
 		"silent":               func(conn net.Conn, _ int) { _, _ = io.Copy(io.Discard, conn) },

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -66,31 +67,13 @@ type cutServer struct {
 // start returns a client of the server, whose retries wait for a millisecond.
 func (s *cutServer) start(t *testing.T) *webdelivery.Client {
 	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = listener.Close() })
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go s.serve(conn)
-		}
-	}()
-	client, err := webdelivery.NewClient("http://"+listener.Addr().String(), "acme", webdelivery.BasicAuth("alice", "correct-horse-battery"),
-		webdelivery.WithRetry(webdelivery.RetryPolicy{MinWait: time.Millisecond}))
-	require.NoError(t, err)
-	return client
+	return client(t, "http://"+startRaw(t, s.serve).addr, quick(nil)...)
 }
 
-func (s *cutServer) serve(conn net.Conn) {
-	defer conn.Close()
-	req, err := http.ReadRequest(bufio.NewReader(conn))
-	if err != nil {
+func (s *cutServer) serve(conn net.Conn, _ int) {
+	if _, ok := request(bufio.NewReader(conn)); !ok {
 		return
 	}
-	_, _ = io.Copy(io.Discard, req.Body)
 	cut := s.cut
 	if n := s.requests.Add(1); s.first >= 0 && n > s.first {
 		cut = len(s.whole)
@@ -110,28 +93,18 @@ type cutCall struct {
 }
 
 func (c cutCall) call(ctx context.Context, client *webdelivery.Client) error {
-	use := &operations.Use{Task: "t1", List: "l1", Entry: "e1", Transaction: 7, Poll: time.Second, Show: func(...any) {}}
+	use := &operations.Use{Task: "t-1", List: "l1", Entry: "e1", Transaction: 7, Poll: time.Second, Show: func(...any) {}}
 	return c.Run(ctx, client, use)
 }
 
 const (
 	aPage   = `{"items":[%s],"total":1,"has_more":false,"page_count":1,"page_index":1,"prev_uri":null,"next_uri":null}`
-	aTask   = `{"id":"t1","uri":"/tasks/t1","operation":"o","status":"s","complete":true,"progress":100}`
+	aTask   = `{"id":"t-1","uri":"/tasks/t-1","operation":"o","status":"s","complete":true,"progress":100}`
 	aList   = `{"uri":"/config/networklists/l1","id":"l1","type":"IP","list":["192.0.2.1"],"name":"ü","deprecated":false}`
 	anEntry = `{"uri":"/config/networklists/l1/entries/e1","id":"e1","entry":"192.0.2.1","added_by":"a"}`
 	aResult = `{"query":{"limit":10},"columns":[{"name":"client_ip"},{"name":"client_asn"}],"rows":[["192.0.2.1",1],["192.0.2.2",2]],"total_results":2}`
 	aPurge  = `{"code":201,"description":"d","transaction_id":7,"purge_response":{"transaction_status_uri":"/transactions/7"}}`
 )
-
-func aQuery() webdelivery.EventsQuery {
-	return webdelivery.EventsQuery{
-		Dimensions: []string{"client_ip", "client_asn"},
-		Start:      time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC), End: time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC), Limit: 10,
-	}
-}
-
-// only returns the error of a call, and drops its results.
-func only[T any](_ T, err error) error { return err }
 
 // wholes are the complete responses by method and path. A change without an entry gets the changed object as its
 // response.
@@ -156,10 +129,8 @@ func cutCalls(t *testing.T) (calls []cutCall) {
 	t.Helper()
 	all := wholes()
 	for _, op := range operations.Distinct() {
-		if op.Polls || op.Name == "NetworkLists.GetByName" || op.Name == "NetworkLists.Find" { // the first continue polling; the others send two requests
-			continue
-		}
-		if op.Before > 0 || op.Method == http.MethodHead || op.Kind == operations.Purges || op.Kind == operations.Streams {
+		if op.Polls || slices.Contains([]string{"NetworkLists.GetByName", "NetworkLists.Find"}, op.Name) || // they poll on, or send two requests
+			op.Before > 0 || op.Method == http.MethodHead || op.Kind == operations.Purges || op.Kind == operations.Streams {
 			continue
 		}
 		call := cutCall{Operation: op, whole: cmp.Or(all[op.Method+" "+op.Path], all["GET "+op.Path]), attempts: 4, outcome: webdelivery.OutcomeNotApplied}
@@ -168,8 +139,8 @@ func cutCalls(t *testing.T) (calls []cutCall) {
 			call.outcome = webdelivery.OutcomeUnknown
 		}
 		call.mayBeNil = op.Name == "Do" || op.Kind == operations.Deletes || op.Kind == operations.Writes
-		if attempts := map[operations.Kind]int64{operations.Writes: 1}[op.Kind]; attempts > 0 {
-			call.attempts = attempts
+		if op.Kind == operations.Writes {
+			call.attempts = 1
 		}
 		calls = append(calls, call)
 	}
@@ -217,9 +188,9 @@ func TestGzipThatIsCut(t *testing.T) {
 	require.NoError(t, to.Close())
 	for _, cut := range []int{0, 5, zipped.Len() / 2, zipped.Len() - 1} { // nothing, within the header, the data, the checksum
 		once := &cutServer{framing: framing, status: "200 OK", whole: zipped.String(), cut: cut, first: 1}
-		require.NoError(t, only(once.start(t).Tasks.Get(t.Context(), "t1")), cut)
+		require.NoError(t, getTask(t.Context(), once.start(t)), cut)
 		always := &cutServer{framing: framing, status: "200 OK", whole: zipped.String(), cut: cut, first: -1}
-		require.ErrorIs(t, only(always.start(t).Tasks.Get(t.Context(), "t1")), io.ErrUnexpectedEOF, cut)
+		require.ErrorIs(t, getTask(t.Context(), always.start(t)), io.ErrUnexpectedEOF, cut)
 		assert.Equal(t, int64(4), always.requests.Load(), cut)
 	}
 }
@@ -227,7 +198,6 @@ func TestGzipThatIsCut(t *testing.T) {
 // A purge whose response is cut is sent again. This holds for a 303 as well, because its body is the receipt.
 func TestReceiptsThatAreCut(t *testing.T) {
 	t.Parallel()
-	purge := webdelivery.PurgeRequest{Action: webdelivery.ActionPurge, URIs: []webdelivery.PurgeURI{webdelivery.Exact("https://www.example.com/app.css")}}
 	for _, f := range cutFramings() {
 		for _, status := range []string{"201 Created", "303 See Other"} {
 			if f.closeDelimited {
@@ -236,13 +206,11 @@ func TestReceiptsThatAreCut(t *testing.T) {
 			t.Run(f.name+"/"+status, func(t *testing.T) {
 				t.Parallel()
 				once := &cutServer{framing: f, status: status, whole: aPurge, cut: len(aPurge) / 2, first: 1}
-				receipt, err := once.start(t).Purge.Submit(t.Context(), purge)
-				require.NoError(t, err)
-				assert.Equal(t, int64(7), receipt.TransactionID)
+				require.NoError(t, submit(t.Context(), once.start(t)))
 				assert.Equal(t, int64(2), once.requests.Load())
 
 				always := &cutServer{framing: f, status: status, whole: aPurge, cut: len(aPurge) / 2, first: -1}
-				_, err = always.start(t).Purge.Submit(t.Context(), purge)
+				err := submit(t.Context(), always.start(t))
 				require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 				assert.Equal(t, int64(4), always.requests.Load())
 				assert.Equal(t, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
@@ -296,7 +264,7 @@ func TestRowsThatAreCut(t *testing.T) {
 
 func countRows(t *testing.T, s *cutServer) (n int, err error) {
 	t.Helper()
-	for _, err := range s.start(t).Stats.Events.All(t.Context(), aQuery()) {
+	for _, err := range s.start(t).Stats.Events.All(t.Context(), operations.Events(time.Now(), 10)) {
 		if err != nil {
 			return n, err
 		}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/suite/operations"
 )
 
 // deaf is a connection whose reader stops after so many bytes.
@@ -38,10 +38,11 @@ func (d *deaf) Read(p []byte) (int, error) {
 // SDK's own transport sets it.
 func TestAConnectionThatIsNotRead(t *testing.T) {
 	t.Parallel()
-	trusted := newAuthority(t)
+	trusted := newAuthority()
 	ctx, cancel := context.WithCancel(bounded(t))
 	full := func() { time.AfterFunc(500*time.Millisecond, cancel) } // by then the buffers of the connection are full
-	serve := overFrames(trusted.issue(t, nil), setting(settingWindow, 1<<31-1), func(f *frames, stream uint32) {
+	certificate := trusted.issue(nil)
+	serve := overFrames(certificate, setting(settingWindow, 1<<31-1), func(f *frames, stream uint32) {
 		f.send(frameWindowUpdate, 0, 0, numbers(1<<30))
 		f.send(frameHeaders, flagEndHeaders, stream, block("200"))
 		f.send(frameData, 0, stream, []byte(`{"columns":[{"name":"a"}],"rows":[["x"],`))
@@ -52,11 +53,8 @@ func TestAConnectionThatIsNotRead(t *testing.T) {
 	c := client(t, "https://"+service.addr, quick(transport)...)
 	ends(bounded(t), t, func() {
 		written := make(chan error, 1)
-		query := webdelivery.EventsQuery{
-			Dimensions: []string{"a"}, Start: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), End: time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC), Limit: 1000,
-		}
 		rows := 0
-		for _, err := range c.Stats.Events.All(ctx, query) {
+		for _, err := range c.Stats.Events.All(ctx, operations.Events(time.Now(), 1000)) {
 			if rows++; rows > 1 {
 				assert.ErrorIs(t, err, context.Canceled)
 				break

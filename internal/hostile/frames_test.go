@@ -1,10 +1,8 @@
 package hostile
 
 import (
-	"bufio"
 	"crypto/tls"
 	"encoding/binary"
-	"io"
 	"net"
 	"strings"
 	"sync"
@@ -28,23 +26,6 @@ const (
 	codeCancel  = 0x8
 )
 
-// frames is an HTTP/2 connection whose frames a test writes by hand.
-type frames struct {
-	net.Conn
-	write sync.Mutex
-}
-
-// send returns false if the client has disconnected.
-func (f *frames) send(kind, flags byte, stream uint32, payload []byte) bool {
-	head := numbers(uint32(len(payload))<<8|uint32(kind), 0, 0)[:9]
-	head[4] = flags
-	binary.BigEndian.PutUint32(head[5:], stream)
-	f.write.Lock()
-	defer f.write.Unlock()
-	_, err := f.Write(append(head, payload...))
-	return err == nil
-}
-
 // respond writes a complete response that is valid for each kind of call.
 func (f *frames) respond(stream uint32) {
 	f.send(frameHeaders, flagEndHeaders, stream, block("200"))
@@ -54,51 +35,17 @@ func (f *frames) respond(stream uint32) {
 // rightForAll is both a task and the receipt of a purge (service document, sections 2.1 and 2.3).
 const rightForAll = `{"id":"t-1","complete":true,"code":201,"transaction_id":1,"purge_response":{"transaction_status_uri":"/transactions/1"}}`
 
-// block encodes a status and other header fields by HPACK (RFC 7541, section 6.2.2), without indexing.
-func block(status string, fields ...string) []byte {
-	b := "\x08\x03" + status + "\x0f\x10\x10application/json"
-	for _, text := range fields {
-		if len(fields) > 0 && text == fields[0] {
-			b += "\x00"
-		}
-		b += string(rune(len(text))) + text
-	}
-	return []byte(b)
-}
-
-// overFrames reads frames. For each complete request, it calls answer in a new goroutine.
-func overFrames(certificate tls.Certificate, settings []byte, answer func(f *frames, stream uint32)) func(net.Conn, int) {
-	config := &tls.Config{Certificates: []tls.Certificate{certificate}, NextProtos: []string{"h2"}, MinVersion: tls.VersionTLS12}
+// overFrames calls answer for each complete request, in a new goroutine. Without a certificate, it uses no TLS.
+func overFrames(certificate *tls.Certificate, settings []byte, answer func(f *frames, stream uint32)) func(net.Conn, int) {
 	return func(conn net.Conn, _ int) {
-		secure := tls.Server(conn, config)
-		r := bufio.NewReader(secure)
-		if _, err := io.CopyN(io.Discard, r, int64(len(preface))); err != nil {
-			return
+		if certificate != nil {
+			conn = tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{*certificate}, NextProtos: []string{"h2"}, MinVersion: tls.VersionTLS12})
 		}
-		f := &frames{Conn: secure}
-		f.send(frameSettings, 0, 0, settings)
 		var all sync.WaitGroup
 		defer all.Wait()
-		defer conn.Close()
-		for {
-			var head [9]byte
-			if _, err := io.ReadFull(r, head[:]); err != nil {
-				return
-			}
-			payload := make([]byte, uint32(head[0])<<16|uint32(head[1])<<8|uint32(head[2]))
-			if _, err := io.ReadFull(r, payload); err != nil {
-				return
-			}
-			kind, flags, stream := head[3], head[4], binary.BigEndian.Uint32(head[5:])&^(1<<31)
-			switch {
-			case kind == frameSettings && flags&flagAck == 0:
-				f.send(frameSettings, flagAck, 0, nil)
-			case kind == framePing && flags&flagAck == 0:
-				f.send(framePing, flagAck, 0, payload)
-			case (kind == frameData || kind == frameHeaders) && flags&flagEndStream != 0:
-				all.Go(func() { answer(f, stream) })
-			}
-		}
+		serveFrames(conn, settings, func(*frames, uint32) {}, func(f *frames, stream uint32) {
+			all.Go(func() { answer(f, stream) })
+		})
 	}
 }
 
@@ -116,8 +63,8 @@ func again(f *frames, kind byte, stream uint32, payload []byte) {
 // The timeout of the attempt bounds what has no end.
 func TestFramesThatAreNoResponse(t *testing.T) {
 	t.Parallel()
-	trusted := newAuthority(t)
-	certificate := trusted.issue(t, nil)
+	trusted := newAuthority()
+	certificate := trusted.issue(nil)
 	right := []byte(rightForAll)
 	for name, answer := range map[string]func(f *frames, stream uint32){
 		"CONTINUATION without end": func(f *frames, stream uint32) {
@@ -186,8 +133,9 @@ func TestFramesThatAreNoResponse(t *testing.T) {
 // result. A write that needs no result has succeeded.
 func TestHeadersThatEndTheStream(t *testing.T) {
 	t.Parallel()
-	trusted := newAuthority(t)
-	service := startRaw(t, overFrames(trusted.issue(t, nil), nil, func(f *frames, stream uint32) {
+	trusted := newAuthority()
+	certificate := trusted.issue(nil)
+	service := startRaw(t, overFrames(certificate, nil, func(f *frames, stream uint32) {
 		f.send(frameHeaders, flagEndHeaders|flagEndStream, stream, block("200"))
 	}))
 	transport := trusted.transport(t)
@@ -203,13 +151,14 @@ func TestHeadersThatEndTheStream(t *testing.T) {
 // could not be sent, the service may still have seen the header.
 func TestWindowsThatStayShut(t *testing.T) {
 	t.Parallel()
-	trusted := newAuthority(t)
+	trusted := newAuthority()
+	certificate := trusted.issue(nil)
 	for name, settings := range map[string][]byte{
 		"window 0 without end": setting(settingWindow, 0), "window 1 without end": setting(settingWindow, 1), "header list 1, without end": setting(settingMaxHeaderList, 1),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			service := startRaw(t, overFrames(trusted.issue(t, nil), settings, (*frames).respond))
+			service := startRaw(t, overFrames(certificate, settings, (*frames).respond))
 			transport := trusted.transport(t)
 			c := client(t, "https://"+service.addr, few(name, transport)...)
 			if err := getTask(bounded(t), c); strings.HasPrefix(name, "window") {
@@ -224,7 +173,7 @@ func TestWindowsThatStayShut(t *testing.T) {
 	}
 	t.Run("no streams", func(t *testing.T) {
 		t.Parallel()
-		service := startRaw(t, overFrames(trusted.issue(t, nil), setting(settingMaxStreams, 0), (*frames).respond))
+		service := startRaw(t, overFrames(certificate, setting(settingMaxStreams, 0), (*frames).respond))
 		transport := trusted.transport(t)
 		c := client(t, "https://"+service.addr, few("without end", transport)...)
 		for _, k := range kinds {

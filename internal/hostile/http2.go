@@ -34,121 +34,112 @@ const (
 // http2Server returns a server of HTTP/2 that writes its frames by hand. The server of net/http cannot do that: it
 // never refuses or disowns a stream that it has read. This server takes every HEADERS frame as the arrival of a purge,
 // because it does not decode them.
-func http2Server(arrivals *record, certificate tls.Certificate) func(net.Listener) {
-	config := &tls.Config{
-		Certificates: []tls.Certificate{certificate}, NextProtos: []string{"h2"}, MinVersion: tls.VersionTLS12,
-	}
+func http2Server(arrivals *record, certificate *tls.Certificate) func(net.Listener) {
+	config := &tls.Config{Certificates: []tls.Certificate{*certificate}, NextProtos: []string{"h2"}, MinVersion: tls.VersionTLS12}
 	return func(l net.Listener) {
 		for {
 			conn, err := l.Accept()
 			if err != nil {
 				return
 			}
-			go serveHTTP2(tls.Server(conn, config), arrivals)
+			answers := map[uint32]func(){}
+			go serveFrames(tls.Server(conn, config), nil, func(f *frames, stream uint32) {
+				if answer := arrivals.arriveIn(f, stream); answer != nil {
+					answers[stream] = answer
+				}
+			}, func(_ *frames, stream uint32) {
+				if answer := answers[stream]; answer != nil {
+					go answer()
+				}
+			})
 		}
 	}
 }
 
-// http2Conn is one connection.
-type http2Conn struct {
-	io.ReadWriteCloser
-	arrivals *record
-
-	write sync.Mutex
-	// open holds the steps of the streams whose request has not ended. Only the reading goroutine uses it.
-	open map[uint32]http2Stream
-}
-
-type http2Stream struct {
-	id      int
-	step    Step
-	arrived time.Time
-}
-
-func serveHTTP2(conn io.ReadWriteCloser, arrivals *record) {
-	defer conn.Close()
-	c := &http2Conn{ReadWriteCloser: conn, arrivals: arrivals, open: map[uint32]http2Stream{}}
-	r := bufio.NewReader(conn)
-	if _, err := io.CopyN(io.Discard, r, int64(len(preface))); err != nil {
-		return
-	}
-	c.frame(frameSettings, 0, 0, nil)
-	for c.next(r) == nil {
-	}
-}
-
-// next reads one frame and reacts to it.
-func (c *http2Conn) next(r io.Reader) error {
-	var head [9]byte
-	if _, err := io.ReadFull(r, head[:]); err != nil {
-		return err
-	}
-	payload := make([]byte, uint32(head[0])<<16|uint32(head[1])<<8|uint32(head[2]))
-	kind, flags, stream := head[3], head[4], binary.BigEndian.Uint32(head[5:])&^(1<<31)
-	if kind == frameHeaders { // the head has arrived; the rest does not matter
-		c.arrive(stream)
-	}
-	if _, err := io.ReadFull(r, payload); err != nil {
-		return err
-	}
-	switch {
-	case kind == frameSettings && flags&flagAck == 0:
-		c.frame(frameSettings, flagAck, 0, nil)
-	case kind == framePing && flags&flagAck == 0:
-		c.frame(framePing, flagAck, 0, payload)
-	case kind == frameData && len(payload) > 0:
-		c.frame(frameWindowUpdate, 0, 0, numbers(uint32(len(payload)))) //nolint:gosec // a frame is below 16 MiB
-	case kind == frameReset:
-		delete(c.open, stream)
-	}
-	if (kind == frameData || kind == frameHeaders) && flags&flagEndStream != 0 {
-		if s, ok := c.open[stream]; ok {
-			delete(c.open, stream)
-			go c.answer(stream, s)
+// arriveIn records the arrival of a request. An action that needs no complete request happens here; otherwise arriveIn
+// returns the response, which waits for the end of the request.
+func (r *record) arriveIn(f *frames, stream uint32) (answer func()) {
+	arrived := time.Now()
+	id, step := r.arrive()
+	switch step.Action {
+	case Refuse:
+		f.send(frameReset, 0, stream, numbers(codeRefusedStream))
+	case Reset:
+		f.send(frameReset, 0, stream, numbers(codeProtocolError))
+	case GoAway:
+		f.send(frameGoAway, 0, 0, numbers(max(stream, 2)-2, 0))
+	default:
+		return func() {
+			time.Sleep(time.Until(arrived.Add(step.After)))
+			status, body := step.Action.response(id)
+			f.send(frameHeaders, flagEndHeaders, stream, block(strconv.Itoa(status)))
+			f.send(frameData, flagEndStream, stream, []byte(body))
 		}
 	}
 	return nil
 }
 
-// arrive records a request. An action that needs no complete request happens here; a response waits for the end of the
-// request.
-func (c *http2Conn) arrive(stream uint32) {
-	arrived := time.Now()
-	id, step := c.arrivals.arrive()
-	switch step.Action {
-	case Refuse:
-		c.frame(frameReset, 0, stream, numbers(codeRefusedStream))
-	case Reset:
-		c.frame(frameReset, 0, stream, numbers(codeProtocolError))
-	case GoAway:
-		last := uint32(0)
-		if stream > 1 {
-			last = stream - 2
+// frames is the server's side of an HTTP/2 connection, whose frames are written by hand.
+type frames struct {
+	net.Conn
+	write sync.Mutex
+}
+
+// send returns false if the client has disconnected.
+func (f *frames) send(kind, flags byte, stream uint32, payload []byte) bool {
+	head := numbers(uint32(len(payload))<<8|uint32(kind), 0, 0)[:9] //nolint:gosec // what these servers write is short
+	head[4] = flags
+	binary.BigEndian.PutUint32(head[5:], stream)
+	f.write.Lock()
+	defer f.write.Unlock()
+	_, err := f.Write(append(head, payload...))
+	return err == nil
+}
+
+// serveFrames reads frames until the client disconnects. It calls begins when the header of a request arrives, and
+// complete at its end.
+func serveFrames(conn net.Conn, settings []byte, begins, complete func(f *frames, stream uint32)) {
+	defer conn.Close()
+	f, r := &frames{Conn: conn}, bufio.NewReader(conn)
+	if _, err := io.CopyN(io.Discard, r, int64(len(preface))); err != nil {
+		return
+	}
+	f.send(frameSettings, 0, 0, settings)
+	for {
+		var head [9]byte
+		if _, err := io.ReadFull(r, head[:]); err != nil {
+			return
 		}
-		c.frame(frameGoAway, 0, 0, numbers(last, 0))
-	default:
-		c.open[stream] = http2Stream{id, step, arrived}
+		payload := make([]byte, uint32(head[0])<<16|uint32(head[1])<<8|uint32(head[2]))
+		kind, flags, stream := head[3], head[4], binary.BigEndian.Uint32(head[5:])&^(1<<31)
+		if kind == frameHeaders { // the head has arrived; the rest does not matter
+			begins(f, stream)
+		}
+		if _, err := io.ReadFull(r, payload); err != nil {
+			return
+		}
+		switch {
+		case kind == frameSettings && flags&flagAck == 0:
+			f.send(frameSettings, flagAck, 0, nil)
+		case kind == framePing && flags&flagAck == 0:
+			f.send(framePing, flagAck, 0, payload)
+		case kind == frameData && len(payload) > 0:
+			f.send(frameWindowUpdate, 0, 0, numbers(uint32(len(payload)))) //nolint:gosec // a frame is below 16 MiB
+		}
+		if (kind == frameData || kind == frameHeaders) && flags&flagEndStream != 0 {
+			complete(f, stream)
+		}
 	}
 }
 
-// answer writes a response. HPACK (RFC 7541, section 6.2.2): literals without indexing, whose names are entries 8
-// (:status) and 31 (content-type) of the static table.
-func (c *http2Conn) answer(stream uint32, s http2Stream) {
-	time.Sleep(time.Until(s.arrived.Add(s.step.After)))
-	status, body := s.step.Action.response(s.id)
-	headers := "\x08\x03" + strconv.Itoa(status) + "\x0f\x10\x10application/json"
-	c.frame(frameHeaders, flagEndHeaders, stream, []byte(headers))
-	c.frame(frameData, flagEndStream, stream, []byte(body))
-}
-
-// frame writes one frame. If the connection is closed, next notices it.
-func (c *http2Conn) frame(kind, flags byte, stream uint32, payload []byte) {
-	head := numbers(uint32(len(payload))<<8|uint32(kind), 0, 0)[:9] //nolint:gosec // what this server writes is short
-	head[4] = flags
-	binary.BigEndian.PutUint32(head[5:], stream)
-	c.write.Lock()
-	defer c.write.Unlock()
-	_, _ = c.Write(append(head, payload...))
+// block encodes a status and other header fields by HPACK (RFC 7541, section 6.2.2): literals without indexing, whose
+// names are entries 8 (:status) and 31 (content-type) of the static table, then one with a name and a value.
+func block(status string, field ...string) []byte {
+	b := "\x08\x03" + status + "\x0f\x10\x10application/json"
+	for i, text := range field {
+		b += []string{"\x00", ""}[i] + string([]byte{byte(len(text))}) + text //nolint:gosec // what these servers write is short
+	}
+	return []byte(b)
 }
 
 // numbers encodes numbers of 32 bits.

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
 )
 
 const ms = time.Millisecond
@@ -74,9 +76,7 @@ func TestPace(t *testing.T) {
 		{
 			name: "REFUSED_STREAM", plan: Plan{Protocol: HTTP2, Steps: []Step{{Action: Refuse}, {}, {Action: Refuse}, {}, {}, {}}},
 		},
-		{
-			name: "PROTOCOL_ERROR", plan: Plan{Protocol: HTTP2, Steps: []Step{{Action: Reset}, {}, {}, {Action: Reset}, {}, {}}},
-		},
+		{name: "PROTOCOL_ERROR", plan: Plan{Protocol: HTTP2, Steps: []Step{{Action: Reset}, {}, {}, {Action: Reset}, {}, {}}}},
 		{
 			name: "idle connections closed by the service", plan: Plan{Protocol: HTTP1, Steps: []Step{{Action: CloseReused}}}, purges: 6,
 		},
@@ -119,4 +119,35 @@ func TestPace(t *testing.T) {
 			o.checkNothingAdded(t)
 		})
 	}
+}
+
+// checkPace fails the test if more than two purges arrived in any second.
+func (o outcome) checkPace(t *testing.T) {
+	t.Helper()
+	assert.Empty(t, tooFast(o.arrivals), "at these indexes begin three arrivals within less than a second: %v", o.arrivals)
+}
+
+// checkNothingAdded fails the test if net/http retried a purge by itself.
+func (o outcome) checkNothingAdded(t *testing.T) {
+	t.Helper()
+	assert.LessOrEqual(t, len(o.arrivals)+o.lost, o.attempts, "an attempt of the SDK leaves at most once")
+}
+
+// tooFast returns the first of each three arrivals within less than a second.
+func tooFast(arrivals []time.Duration) []int {
+	var found []int
+	for i := range len(arrivals) - 2 {
+		if arrivals[i+2]-arrivals[i] < time.Second {
+			found = append(found, i)
+		}
+	}
+	return found
+}
+
+func TestTooFast(t *testing.T) {
+	t.Parallel()
+	s := time.Second
+	assert.Empty(t, tooFast(nil))
+	assert.Empty(t, tooFast([]time.Duration{0, 0, s, s, 2 * s}))
+	assert.Equal(t, []int{1, 2}, tooFast([]time.Duration{0, 1, s, s, s + 1}))
 }

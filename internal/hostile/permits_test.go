@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"net"
 	"net/http"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -50,8 +49,7 @@ func TestExpiredPermitsSendNothing(t *testing.T) {
 	for _, protocol := range []Protocol{HTTP1, HTTP1TLS, HTTP2} {
 		t.Run(string(protocol), func(t *testing.T) {
 			t.Parallel()
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			defer cancel()
+			ctx := bounded(t)
 			server, err := Start(ctx, Plan{Protocol: protocol})
 			require.NoError(t, err)
 			scheme := "https"
@@ -67,16 +65,12 @@ func TestExpiredPermitsSendNothing(t *testing.T) {
 			}
 			defer transport.CloseIdleConnections()
 			limiter := &briefLimiter{lifetime: 20 * time.Millisecond}
-			client, err := webdelivery.NewClient(scheme+"://"+server.Addr(), "permits", webdelivery.BasicAuth("alice", "correct-horse-battery"),
-				webdelivery.WithHTTPClient(&http.Client{Transport: transport}), webdelivery.WithPurgeLimiter(limiter),
-				webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 20, MinWait: time.Millisecond, MaxWait: time.Millisecond}))
-			require.NoError(t, err)
+			c := client(t, scheme+"://"+server.Addr, quick(transport, webdelivery.WithPurgeLimiter(limiter),
+				webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 20, MinWait: time.Millisecond, MaxWait: time.Millisecond}))...)
 			var all sync.WaitGroup
-			for n := range 5 {
+			for range 5 {
 				all.Go(func() {
-					_, err := client.Purge.Submit(ctx, webdelivery.PurgeRequest{
-						Action: webdelivery.ActionPurge, URIs: []webdelivery.PurgeURI{webdelivery.Exact("https://www.example.com/" + strconv.Itoa(n))},
-					})
+					err := submit(ctx, c)
 					if protocol == HTTP2 {
 						assert.NoError(t, err)
 						return

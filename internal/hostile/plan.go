@@ -1,6 +1,8 @@
 package hostile
 
 import (
+	"fmt"
+	"net/http"
 	"sync"
 	"time"
 )
@@ -72,4 +74,13 @@ func (r *record) take() []time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.arrivals
+}
+
+// response returns the status and body for a purge (service document, section 2.3).
+func (a Action) response(id int) (status int, body string) {
+	if a == Unavailable {
+		return http.StatusServiceUnavailable, `{"code":503,"description":"fault in the purge infrastructure"}`
+	}
+	return http.StatusCreated, fmt.Sprintf(`{"code":201,"description":"request submitted","transaction_id":%d,`+
+		`"purge_response":{"transaction_status_uri":"/transactions/%d"}}`, id, id)
 }

@@ -10,7 +10,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"strconv"
 	"time"
 )
 
@@ -19,11 +18,8 @@ const planVariable = "HOSTILE_PLAN"
 
 // Server is a server in its own process.
 type Server struct {
-	// Port is open on 127.0.0.1 and, if HasIPv6, on ::1.
-	Port    int
-	HasIPv6 bool
-	// Roots verify the server's certificate. It names localhost, 127.0.0.1 and ::1.
-	Roots *x509.CertPool
+	Addr  string         // on 127.0.0.1
+	Roots *x509.CertPool // verify the server's certificate
 
 	cmd    *exec.Cmd
 	stdin  io.Closer
@@ -32,9 +28,8 @@ type Server struct {
 
 // The messages that a server writes to its standard output: hello at its start, a list of arrivals at its end.
 type hello struct {
-	Port        int    `json:"port"`
-	HasIPv6     bool   `json:"has_ipv6"`
-	Certificate []byte `json:"certificate"`
+	Addr        string `json:"addr"`
+	Certificate []byte `json:"certificate"` // of the authority
 }
 
 // Start starts a server in its own process. The process ends with Stop, or at the latest with ctx or the caller's
@@ -73,13 +68,10 @@ func Start(ctx context.Context, plan Plan) (*Server, error) {
 		_ = stdin.Close()
 		return nil, errors.Join(err, cmd.Wait())
 	}
-	s.Port, s.HasIPv6 = h.Port, h.HasIPv6
+	s.Addr = h.Addr
 	s.Roots.AddCert(certificate)
 	return s, nil
 }
-
-// Addr is the server's address on 127.0.0.1.
-func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Port)) }
 
 // Stop ends the server. It returns the times at which the heads of purge requests arrived, in order, since the server's
 // start.
@@ -108,11 +100,8 @@ func runChild(text string) error {
 	if err := json.Unmarshal([]byte(text), &plan); err != nil {
 		return err
 	}
-	certificate, err := newCertificate()
-	if err != nil {
-		return err
-	}
-	listeners, err := listen()
+	authority := newAuthority()
+	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
@@ -122,45 +111,17 @@ func runChild(text string) error {
 	case HTTP1:
 		serve = http1Server(arrivals, nil)
 	case HTTP1TLS:
-		serve = http1Server(arrivals, &certificate)
+		serve = http1Server(arrivals, authority.issue(nil))
 	case HTTP2:
-		serve = http2Server(arrivals, certificate)
+		serve = http2Server(arrivals, authority.issue(nil))
 	default:
 		return fmt.Errorf("unknown protocol %q", plan.Protocol)
 	}
-	for _, l := range listeners {
-		go serve(l)
-	}
+	go serve(listener)
 	out := json.NewEncoder(os.Stdout)
-	err = out.Encode(hello{
-		Port:        listeners[0].Addr().(*net.TCPAddr).Port,
-		HasIPv6:     len(listeners) > 1,
-		Certificate: certificate.Certificate[0],
-	})
-	if err != nil {
+	if err := out.Encode(hello{listener.Addr().String(), authority.certificate.Raw}); err != nil {
 		return err
 	}
 	_, _ = io.Copy(io.Discard, os.Stdin) // until Stop closes it, or the caller's process ends
 	return out.Encode(arrivals.take())
-}
-
-// listen opens one port on 127.0.0.1 and on ::1, or only on 127.0.0.1 if the machine has no IPv6.
-func listen() ([]net.Listener, error) {
-	open := func(host, port string) (net.Listener, error) {
-		return new(net.ListenConfig).Listen(context.Background(), "tcp", net.JoinHostPort(host, port))
-	}
-	v6, noIPv6 := open("::1", "0")
-	for range 10 { // another program may have the port on 127.0.0.1
-		if noIPv6 != nil {
-			v4, err := open("127.0.0.1", "0")
-			return []net.Listener{v4}, err
-		}
-		_, port, _ := net.SplitHostPort(v6.Addr().String())
-		if v4, err := open("127.0.0.1", port); err == nil {
-			return []net.Listener{v4, v6}, nil
-		}
-		_ = v6.Close()
-		v6, noIPv6 = open("::1", "0")
-	}
-	return nil, errors.New("no port is free on both 127.0.0.1 and ::1")
 }

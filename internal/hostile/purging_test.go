@@ -34,7 +34,6 @@ type scenario struct {
 // goroutines send the purges of a scenario.
 const goroutines = 20
 
-// outcome is the result of a scenario.
 type outcome struct {
 	attempts int // of the SDK
 	arrivals []time.Duration
@@ -49,7 +48,7 @@ func run(t testing.TB, s scenario) outcome {
 	defer cancel()
 	server, err := Start(ctx, s.plan)
 	require.NoError(t, err)
-	addr := server.Addr()
+	addr := server.Addr
 	var proxy *Proxy
 	if s.network != nil {
 		proxy, err = NewProxy(addr, *s.network)
@@ -78,7 +77,6 @@ func run(t testing.TB, s scenario) outcome {
 	return o
 }
 
-// crowd is the callers of a scenario.
 type crowd struct {
 	testing.TB
 	scenario
@@ -111,10 +109,8 @@ func (c *crowd) client(host string, server *Server) (*webdelivery.Client, *http.
 	return client, transport
 }
 
-// next returns the number of the next purge, from 1.
 func (c *crowd) next() int { return int(c.begun.Add(1)) }
 
-// purge sends the n-th purge.
 func (c *crowd) purge(ctx context.Context, client *webdelivery.Client, n int) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -134,7 +130,6 @@ func (c *crowd) purge(ctx context.Context, client *webdelivery.Client, n int) {
 	assert.NoError(c, err, "purge %d", n)
 }
 
-// within draws a random duration.
 func (c *crowd) within(d time.Duration) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -3,6 +3,7 @@ package hostile
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -98,12 +99,8 @@ func receipt(id int) string {
 	return response("201 Created", body)
 }
 
-func response(status, body string, headers ...string) string {
-	text := "HTTP/1.1 " + status + "\r\nContent-Type: application/json\r\n"
-	for _, h := range headers {
-		text += h + "\r\n"
-	}
-	return text + fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body)
+func response(status, body string) string {
+	return fmt.Sprintf("HTTP/1.1 %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", status, len(body), body)
 }
 
 // quick are settings with which a call fails fast. The timeout of an attempt is generous, because other tests keep the
@@ -117,6 +114,14 @@ func quick(transport http.RoundTripper, more ...webdelivery.Option) []webdeliver
 		options = append(options, webdelivery.WithHTTPClient(&http.Client{Transport: transport}))
 	}
 	return append(options, more...)
+}
+
+// transport returns a transport that trusts the authority, and uses HTTP/2 if the service does.
+func (a *authority) transport(t *testing.T) *http.Transport {
+	t.Helper()
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: a.roots(), MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true}
+	t.Cleanup(transport.CloseIdleConnections)
+	return transport
 }
 
 // client returns a client of the service at an address. Without a scheme, it uses HTTP.
@@ -167,7 +172,6 @@ var (
 	addEntries = operation("Do POST")
 )
 
-// operation returns the call of an operation of internal/suite/operations.
 func operation(name string) func(context.Context, *webdelivery.Client) error {
 	all := operations.All()
 	i := slices.IndexFunc(all, func(op operations.Operation) bool { return op.String() == name })
@@ -176,10 +180,8 @@ func operation(name string) func(context.Context, *webdelivery.Client) error {
 	}
 }
 
-// attemptsOf returns the number of attempts that an error reports.
 func attemptsOf(err error) int {
-	var e *webdelivery.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*webdelivery.Error](err); ok {
 		return e.Attempts
 	}
 	return 0
