@@ -48,24 +48,18 @@ func (t *tally) note(operation, outcome, class string) {
 	}
 }
 
-// sums returns the counts over all operations.
-func (t *tally) sums() map[string]int {
+// sums returns the counts over all operations, and their total.
+func (t *tally) sums() (sums map[string]int, total int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	sums := map[string]int{}
+	sums = map[string]int{}
 	for _, counts := range t.counts {
 		for outcome, n := range counts {
 			sums[outcome] += n
+			total += n
 		}
 	}
-	return sums
-}
-
-func (t *tally) total() (n int) {
-	for _, count := range t.sums() {
-		n += count
-	}
-	return n
+	return sums, total
 }
 
 // String returns a line for each operation.
@@ -84,7 +78,7 @@ func (t *tally) String() string {
 // never occurred. Such a run would not notice a wrong outcome.
 func (t *tally) checkThatItTellsSomething(tt *testing.T) {
 	tt.Helper()
-	sums, total := t.sums(), t.total()
+	sums, total := t.sums()
 	if total < 2000 {
 		return
 	}
@@ -92,20 +86,13 @@ func (t *tally) checkThatItTellsSomething(tt *testing.T) {
 	for _, outcome := range []string{failed, notApplied, unknown} {
 		assert.Positive(tt, sums[outcome], outcome)
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	for name, counts := range t.counts {
-		all := 0
-		for _, n := range counts {
-			all += n
-		}
-		if all > 100 {
+		if counts[failed]+counts[notApplied]+counts[unknown]+counts[applied] > 100 {
 			assert.Positive(tt, counts[done], name)
 		}
 	}
 }
 
-// as returns whether an error is, or wraps, an error of a type.
 func as[E error](err error) bool {
 	var target E
 	return errors.As(err, &target)
@@ -126,6 +113,8 @@ var classes = []struct {
 	{"ErrQueueClosed", func(err error) bool { return errors.Is(err, webdelivery.ErrQueueClosed) }},
 	{"Error", as[*webdelivery.Error]},
 	{"context.Canceled", func(err error) bool { return errors.Is(err, context.Canceled) }},
+	{"ErrUnauthorized", func(err error) bool { return errors.Is(err, webdelivery.ErrUnauthorized) }}, // of PurgeFrom, without a login
+	{"ErrRateLimited", func(err error) bool { return errors.Is(err, webdelivery.ErrRateLimited) }},   // or without a permit
 	{"context.DeadlineExceeded", func(err error) bool { return errors.Is(err, context.DeadlineExceeded) }},
 }
 
@@ -147,49 +136,41 @@ func (s *soak) class(operation string, err error) string {
 // read counts a read, and returns whether it succeeded. A read applies nothing.
 func (s *soak) read(operation string, err error) bool {
 	s.Helper()
-	class := s.class(operation, err)
-	if err == nil {
-		s.tally.note(operation, done, "")
-		return true
-	}
-	s.tally.note(operation, failed, class)
-	if class == "Error" && webdelivery.OutcomeOf(err) != webdelivery.OutcomeNotApplied {
-		s.problem(operation, "a read that is %v: %v", webdelivery.OutcomeOf(err), err)
-	}
-	return false
+	return s.note(operation, err, webdelivery.OutcomeNotApplied)
 }
 
 // awaited counts a wait, and returns whether it succeeded. A wait has no outcome, because the operation that it waits
 // for continues anyway.
 func (s *soak) awaited(operation string, err error) bool {
 	s.Helper()
+	return s.note(operation, err, webdelivery.OutcomeUnknown)
+}
+
+// note counts an operation that changes nothing. If it fails, the outcome of its request must be this one.
+func (s *soak) note(operation string, err error, want webdelivery.Outcome) bool {
+	s.Helper()
 	class := s.class(operation, err)
 	if err == nil {
 		s.tally.note(operation, done, "")
 		return true
 	}
 	s.tally.note(operation, failed, class)
-	if as[*webdelivery.Error](err) && webdelivery.OutcomeOf(err) != webdelivery.OutcomeUnknown {
-		s.problem(operation, "a wait that ended early is %v: %v", webdelivery.OutcomeOf(err), err)
+	if got := webdelivery.OutcomeOf(err); class == "Error" && got != want {
+		s.problem(operation, "it changes nothing, and it is %v instead of %v: %v", got, want, err)
 	}
 	return false
 }
 
-// wrote counts a write.
 func (s *soak) wrote(operation string, err error) webdelivery.Outcome {
 	s.Helper()
-	class := s.class(operation, err)
-	outcome := webdelivery.OutcomeOf(err)
-	switch {
-	case err == nil:
-		s.tally.note(operation, done, "")
-	case outcome == webdelivery.OutcomeApplied:
-		s.tally.note(operation, applied, class)
-	case outcome == webdelivery.OutcomeNotApplied:
-		s.tally.note(operation, notApplied, class)
-	default:
-		s.tally.note(operation, unknown, class)
+	class, outcome := s.class(operation, err), webdelivery.OutcomeOf(err)
+	name := map[webdelivery.Outcome]string{
+		webdelivery.OutcomeApplied: applied, webdelivery.OutcomeNotApplied: notApplied, webdelivery.OutcomeUnknown: unknown,
+	}[outcome]
+	if err == nil {
+		name = done
 	}
+	s.tally.note(operation, name, class)
 	return outcome
 }
 
@@ -206,11 +187,10 @@ type claim struct {
 // For a removed value it is the other way round. An unknown outcome claims nothing.
 func claimed(operation, list string, values []string, outcome webdelivery.Outcome, removed bool, err error) []claim {
 	var all []claim
-	if outcome == webdelivery.OutcomeUnknown {
-		return nil
-	}
 	for _, v := range values {
-		all = append(all, claim{operation, list, v, (outcome == webdelivery.OutcomeApplied) != removed, err})
+		if outcome != webdelivery.OutcomeUnknown {
+			all = append(all, claim{operation, list, v, (outcome == webdelivery.OutcomeApplied) != removed, err})
+		}
 	}
 	return all
 }
@@ -251,7 +231,6 @@ func (s *soak) checkClaims() {
 	}
 }
 
-// entries returns the entries that the fake reports for a list.
 func (s *soak) entries(list string) map[string]bool { return setOf(s.srv.Entries(list)) }
 
 // purged returns the patterns of all purges that the fake has accepted in this round.

@@ -3,6 +3,7 @@ package soak
 import (
 	"context"
 	"fmt"
+	"iter"
 	"net/http"
 	"slices"
 	"time"
@@ -11,40 +12,39 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// pollTasks is the poll interval of deployments.
 const pollTasks = 100 * time.Millisecond
-
-func (w *worker) isStill(operation string, e webdelivery.NetworkListEntry, i int) {
-	if e.Entry != w.stillTexts[i] || e.ID != w.stillIDs[i] || e.AddedBy != "operator" {
-		w.problem(operation, "entry %d is %+v, not %s", i, e, w.stillTexts[i])
-	}
-}
 
 func (w *worker) allEntries(ctx context.Context, c *webdelivery.Client) error {
 	operation, options := "NetworkLists.AllEntries", webdelivery.EntryOptions{Count: 100 + w.IntN(900)}
 	if w.IntN(2) == 0 {
 		operation, options.ReadAhead = "AllEntries, ReadAhead", 1+w.IntN(6)
 	}
-	n, stop := 0, len(w.stillTexts)
+	return arrive(w, operation, c.NetworkLists.AllEntries(ctx, w.still, options), w.stillEntries, func(e webdelivery.NetworkListEntry, want entry) bool {
+		return e.Entry == want.text && e.ID == want.id && e.AddedBy == "operator"
+	})
+}
+
+// arrive compares items as they arrive. It ends one sequence in five early.
+func arrive[T, W any](w *worker, operation string, items iter.Seq2[T, error], want []W, is func(T, W) bool) error {
+	n, stop := 0, -1
 	if w.IntN(5) == 0 {
-		stop = 1 + w.IntN(stop)
+		stop = 1 + w.IntN(len(want))
 	}
-	for e, err := range c.NetworkLists.AllEntries(ctx, w.still, options) {
+	for item, err := range items {
 		if err != nil {
 			w.read(operation, err)
 			return err
 		}
-		if n == len(w.stillTexts) {
-			w.problem(operation, "more than %d entries", n)
+		if n == len(want) || !is(item, want[n]) {
+			w.problem(operation, "item %d of %d is %+v", n, len(want), item)
 			return nil
 		}
-		w.isStill(operation, e, n)
-		if n++; n == stop && stop < len(w.stillTexts) {
+		if n++; n == stop {
 			break
 		}
 	}
-	if w.read(operation, nil); n != stop {
-		w.problem(operation, "%d entries, and there are %d", n, len(w.stillTexts))
+	if w.read(operation, nil); n != stop && n != len(want) {
+		w.problem(operation, "%d items, and there are %d", n, len(want))
 	}
 	return nil
 }
@@ -122,7 +122,6 @@ func (w *worker) planAndApply(ctx context.Context, c *webdelivery.Client) error 
 	return err
 }
 
-// isList compares all entries of a list.
 func (w *worker) isList(operation, list string, want []string) {
 	if got := w.srv.Entries(list); !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))) {
 		w.problem(operation, "the list holds %v instead of %v", got, want)

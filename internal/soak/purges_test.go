@@ -1,6 +1,7 @@
 package soak
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -79,14 +80,7 @@ func (w *worker) purgeFrom(ctx context.Context, _ *webdelivery.Client) error {
 			err := q.PurgeFrom(ctx, func(context.Context) ([][]webdelivery.PurgeURI, error) {
 				return [][]webdelivery.PurgeURI{uris}, nil
 			}, func(_ int, r webdelivery.PurgeResult) { result = r })
-			if err != nil {
-				failed := &webdelivery.QueueError{Outcome: webdelivery.OutcomeOf(err)}
-				for _, uri := range uris {
-					failed.Failures = append(failed.Failures, webdelivery.URIFailure{URI: uri, Err: err, Outcome: failed.Outcome})
-				}
-				return nil, failed
-			}
-			return result.Receipts, result.Err
+			return result.Receipts, cmp.Or(err, result.Err)
 		})
 }
 
@@ -103,26 +97,25 @@ func (w *worker) purgeWith(
 	w.queueLock.RUnlock()
 	uris, patterns, _ := w.uris()
 	_, err := purge(q, ctx, uris...)
-	w.wrote(operation, err)
-	concerned := map[string]webdelivery.Outcome{}
-	var failure *webdelivery.QueueError
-	if errors.As(err, &failure) {
+	all := w.wrote(operation, err) // of the URIs of which the error does not speak
+	failures := map[string]webdelivery.Outcome{}
+	if failure, ok := errors.AsType[*webdelivery.QueueError](err); ok {
+		all = webdelivery.OutcomeApplied // the other URIs were purged
 		for _, f := range failure.Failures {
-			concerned[f.URI.URIPattern] = f.Outcome
+			failures[f.URI.URIPattern] = f.Outcome
 		}
-	} else if err != nil {
-		w.problem(operation, "no *QueueError: %T: %v", err, err)
 	}
 	var claims []claim
 	for _, p := range patterns {
-		of, failed := concerned[p]
-		switch isForeign := strings.Contains(p, "example.org"); {
-		case isForeign && !failed:
-			w.problem(operation, "a foreign domain was purged: %v", err)
-		case isForeign:
+		of, failed := failures[p]
+		if !failed {
+			of = all
+		}
+		if strings.Contains(p, "example.org") {
+			if of == webdelivery.OutcomeApplied {
+				w.problem(operation, "a foreign domain was purged: %v", err)
+			}
 			of = webdelivery.OutcomeNotApplied
-		case !failed: // the other URIs were purged
-			of = webdelivery.OutcomeApplied
 		}
 		claims = append(claims, claimed(operation, "", []string{p}, of, false, err)...)
 	}

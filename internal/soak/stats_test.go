@@ -2,8 +2,8 @@ package soak
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"iter"
 	"net/netip"
 	"time"
 
@@ -39,7 +39,6 @@ func (s *soak) attack(i int) attack {
 	}
 }
 
-// attacks returns the events of one rule, in order of time.
 func (s *soak) attacks(rule int) []attack {
 	var all []attack
 	for i := rule; i < wafEvents; i += ruleCount {
@@ -75,44 +74,18 @@ func (w *worker) eventsQuery(rule, limit int) webdelivery.EventsQuery {
 	}
 }
 
-// isAttack compares a row with the event that it must be.
-func (w *worker) isAttack(operation string, row webdelivery.Row, want attack) {
+func (w *worker) eventRows(ctx context.Context, c *webdelivery.Client) error {
+	rule := w.IntN(ruleCount)
+	rows := webdelivery.Scan[attack](c.Stats.Events.All(ctx, w.eventsQuery(rule, 1000)))
+	if w.IntN(2) == 0 {
+		return arrive(w, "Stats.Events.All, Scan", rows, w.attacks(rule), func(got, want attack) bool { return got == want })
+	}
+	return arrive(w, "Stats.Events.All", c.Stats.Events.All(ctx, w.eventsQuery(rule, 1000)), w.attacks(rule), isAttack)
+}
+
+func isAttack(row webdelivery.Row, want attack) bool {
 	at, err1 := row.At(0).Time()
 	ip, err2 := row.At(1).Addr()
 	asn, err3 := row.At(3).Int64()
-	if err1 != nil || err2 != nil || err3 != nil || (attack{at, ip, row.At(2).String(), asn}) != want {
-		w.problem(operation, "%v %v %v %v is not %+v", at, ip, row.At(2), asn, want)
-	}
-}
-
-func (w *worker) eventRows(ctx context.Context, c *webdelivery.Client) error {
-	rule := w.IntN(ruleCount)
-	return w.streamed("Stats.Events.All", w.attacks(rule), c.Stats.Events.All(ctx, w.eventsQuery(rule, 1000)))
-}
-
-// streamed compares rows as they arrive. It ends one stream in five early.
-func (w *worker) streamed(operation string, want []attack, rows iter.Seq2[webdelivery.Row, error]) error {
-	stop := len(want)
-	if w.IntN(5) == 0 {
-		stop = w.IntN(stop)
-	}
-	n := 0
-	for row, err := range rows {
-		if err != nil {
-			w.read(operation, err)
-			return err
-		}
-		if n == len(want) {
-			w.problem(operation, "more rows than %d", n)
-			return nil
-		}
-		w.isAttack(operation, row, want[n])
-		if n++; n == stop+1 {
-			break
-		}
-	}
-	if w.read(operation, nil); n != min(stop+1, len(want)) {
-		w.problem(operation, "%d rows, and there are %d", n, len(want))
-	}
-	return nil
+	return errors.Join(err1, err2, err3) == nil && attack{at, ip, row.At(2).String(), asn} == want
 }

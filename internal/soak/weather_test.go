@@ -64,7 +64,6 @@ func (w *weather) begin() {
 	}()
 }
 
-// end removes all rules.
 func (w *weather) end() {
 	close(w.stop)
 	<-w.ended
@@ -78,7 +77,6 @@ func (w *weather) end() {
 	}
 }
 
-// tick is called for each request.
 func (w *weather) tick() {
 	if w.requests.Add(1)%requestsPerChange == 0 {
 		select {
@@ -127,7 +125,6 @@ func (w *weather) lostAndRefused() {
 	w.fail(testserver.Fault{Path: path, Count: 1, Status: http.StatusForbidden})
 }
 
-// fault draws a fault and the requests that it hits.
 func (w *weather) fault() testserver.Fault {
 	f := w.trouble()
 	f.Skip, f.Count = w.rng.IntN(10), 1+w.rng.IntN(3)

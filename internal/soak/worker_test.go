@@ -40,7 +40,6 @@ func lines() []operation {
 	}
 }
 
-// draw returns a random line by weight.
 func (w *worker) draw(all []operation) operation {
 	total := 0
 	for _, op := range all {
@@ -55,7 +54,6 @@ func (w *worker) draw(all []operation) operation {
 	panic("unreachable: n is below the total")
 }
 
-// operate runs one operation.
 func (w *worker) operate() {
 	ctx, cancel := w.context()
 	defer cancel()
@@ -65,7 +63,6 @@ func (w *worker) operate() {
 	}
 }
 
-// upTo returns a uniformly random number.
 func (w *worker) upTo(d time.Duration) time.Duration { return time.Duration(w.Int64N(int64(d))) }
 
 // context returns the context of an operation. One in ten is canceled at some step of its requests, one in ten at some

@@ -23,9 +23,8 @@ type world struct {
 	others     []operations.Operation // operations without their own line
 	unique     atomic.Uint64
 
-	still      string   // a list that no worker changes
-	stillTexts []string // its entries
-	stillIDs   []string // the ids of its entries
+	still        string  // a list that no worker changes
+	stillEntries []entry // its entries
 
 	shared    []string // lists to which all workers add, and from which all delete
 	doomed    []entry  // entries of these lists, each of which is deleted once
@@ -46,10 +45,9 @@ type entry struct{ list, id, text string }
 
 const (
 	sharedLists = 8
-	doomedEach  = 200
+	doomedEach  = 100
 )
 
-// address returns a unique address of the documentation range.
 func (s *soak) address() string {
 	raw := [16]byte{0x20, 0x01, 0x0d, 0xb8}
 	binary.BigEndian.PutUint64(raw[8:], s.unique.Add(1))
@@ -81,17 +79,18 @@ func (s *soak) prepare() {
 	s.queues = [2]*webdelivery.PurgeQueue{s.newQueue(0), s.newQueue(1)}
 }
 
-// create creates the objects that last for the whole run.
 func (s *soak) create() {
 	s.operations, s.others = lines(), others()
 	s.purging, s.queueing = make(chan struct{}, 2), make(chan struct{}, 6)
-	for i := range 2300 {
-		s.stillTexts = append(s.stillTexts, []string{s.address(), fmt.Sprintf("198.51.%d.%d", i/256, i%256)}[i%2])
+	var texts []string
+	for i := range 1300 {
+		texts = append(texts, []string{s.address(), fmt.Sprintf("198.51.%d.%d", i/256, i%256)}[i%2])
 	}
-	s.still = s.srv.AddNetworkList(testserver.NetworkListSpec{Name: "still", Description: "as it was", Entries: s.stillTexts})
-	for i, e := range s.identified(s.still) {
-		require.Equal(s, s.stillTexts[i], e.text)
-		s.stillIDs = append(s.stillIDs, e.id)
+	s.still = s.srv.AddNetworkList(testserver.NetworkListSpec{Name: "still", Description: "as it was", Entries: texts})
+	s.stillEntries = s.identified(s.still)
+	require.Len(s, s.stillEntries, len(texts))
+	for i, e := range s.stillEntries {
+		require.Equal(s, texts[i], e.text)
 	}
 }
 
@@ -105,7 +104,6 @@ func (s *soak) identified(list string) []entry {
 	return all
 }
 
-// leave records a list that is no longer needed.
 func (s *soak) leave(list string) {
 	s.claimLock.Lock()
 	defer s.claimLock.Unlock()
