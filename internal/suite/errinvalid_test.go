@@ -2,7 +2,6 @@ package suite_test
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"net/netip"
 	"regexp"
@@ -20,133 +19,65 @@ import (
 
 // ErrInvalid means that nothing was sent. So no error matches it after the service has got a request. If the client
 // can detect an invalid argument by itself, it returns ErrInvalid before any request. TestForeignBodies shows the
-// first half for bodies of every shape; this file shows it for addresses and ids of the service's, and for arguments.
-
-// leadingAstray answers with every requested resource, but with ids and addresses that no request can use.
-type leadingAstray struct {
-	id, address string
-	honestReads bool // reads get honest answers
-
-	requests atomic.Int64
-}
-
-func (s *leadingAstray) RoundTrip(r *http.Request) (*http.Response, error) {
-	s.requests.Add(1)
-	if r.Body != nil {
-		_, _ = io.Copy(io.Discard, r.Body)
-		_ = r.Body.Close()
-	}
-	honest := s.honestReads && r.Method == http.MethodGet
-	return fixture.Response(http.StatusOK, everyResponse{
-		text: func(member string) string {
-			switch {
-			case member == "type":
-				return "IP"
-			case member == "list":
-				return "192.0.2.1"
-			case member == "id" && !honest:
-				return s.id
-			}
-			return member
-		},
-		address: func(member string) string {
-			if honest || member == "next_uri" {
-				return ""
-			}
-			return s.address
-		},
-		page: 1, lacking: !honest,
-	}.to(r)), nil
-}
+// first half; this file shows it for arguments.
 
 // withoutArguments are the operations without an argument that could be wrong.
 var withoutArguments = regexp.MustCompile(`^Sessions\.Create$|^Stats\.\w+\.(Dimensions|Metrics|Groupings)$`)
 
+type callOf = func(ctx context.Context, c *webdelivery.Client) error
+
 // wrongly calls methods with an argument that the client can reject by itself. All others have a wrong id in
 // operations.Use, a wrong interval, or a year that cannot be sent.
-func wrongly() map[string]func(ctx context.Context, c *webdelivery.Client) error {
+func wrongly() map[string]callOf {
 	type client = webdelivery.Client
-	calls := map[string]func(ctx context.Context, c *client) error{
+	queued := func(use func(ctx context.Context, q *webdelivery.PurgeQueue) error) callOf {
+		return func(ctx context.Context, c *client) error {
+			queue, err := c.Purge.NewQueue(webdelivery.QueueOptions{})
+			if err != nil {
+				return err
+			}
+			defer func() { _ = queue.Close(ctx) }()
+			return use(ctx, queue)
+		}
+	}
+	calls := map[string]callOf{
 		"Do": func(ctx context.Context, c *client) error { return c.Do(ctx, http.MethodGet, "/a/../b", nil, nil) },
 		"Tasks.List": func(ctx context.Context, c *client) error {
-			_, err := c.Tasks.List(ctx, webdelivery.TaskListOptions{Page: -1})
-			return err
+			return errorOf(c.Tasks.List(ctx, webdelivery.TaskListOptions{Page: -1}))
 		},
 		"Tasks.All": func(ctx context.Context, c *client) error {
-			return drain(c.Tasks.All(ctx, webdelivery.TaskListOptions{Count: -1}), func(...any) {})
+			return errorOf(webdelivery.Collect(c.Tasks.All(ctx, webdelivery.TaskListOptions{Count: -1})))
 		},
-		"NetworkLists.GetByName": func(ctx context.Context, c *client) error {
-			_, err := c.NetworkLists.GetByName(ctx, "")
-			return err
-		},
-		"NetworkLists.Find": func(ctx context.Context, c *client) error {
-			_, err := c.NetworkLists.Find(ctx, netip.Addr{})
-			return err
-		},
+		"NetworkLists.GetByName": func(ctx context.Context, c *client) error { return errorOf(c.NetworkLists.GetByName(ctx, "")) },
+		"NetworkLists.Find":      func(ctx context.Context, c *client) error { return errorOf(c.NetworkLists.Find(ctx, netip.Addr{})) },
 		"NetworkLists.List": func(ctx context.Context, c *client) error {
-			_, err := c.NetworkLists.List(ctx, webdelivery.NetworkListOptions{Type: "IPX"})
-			return err
+			return errorOf(c.NetworkLists.List(ctx, webdelivery.NetworkListOptions{Type: "IPX"}))
 		},
 		"NetworkLists.All": func(ctx context.Context, c *client) error {
-			return drain(c.NetworkLists.All(ctx, webdelivery.NetworkListOptions{Page: -1}), func(...any) {})
-		},
-		"PurgeQueue.PurgeFrom": func(ctx context.Context, c *client) error {
-			queue, err := c.Purge.NewQueue(webdelivery.QueueOptions{})
-			if err != nil {
-				return err
-			}
-			return queue.PurgeFrom(ctx, fixture.CallsFor(nil), nil)
+			return errorOf(webdelivery.Collect(c.NetworkLists.All(ctx, webdelivery.NetworkListOptions{Page: -1})))
 		},
 		"Purge.Submit": func(ctx context.Context, c *client) error {
-			_, err := c.Purge.Submit(ctx, webdelivery.PurgeRequest{})
-			return err
+			return errorOf(c.Purge.Submit(ctx, webdelivery.PurgeRequest{}))
 		},
-		"PurgeQueue.Purge": func(ctx context.Context, c *client) error {
-			queue, err := c.Purge.NewQueue(webdelivery.QueueOptions{})
-			if err != nil {
-				return err
-			}
-			_, err = queue.Purge(ctx)
-			_ = queue.Close(ctx)
-			return err
-		},
+		"PurgeQueue.Purge": queued(func(ctx context.Context, q *webdelivery.PurgeQueue) error { return errorOf(q.Purge(ctx)) }),
+		"PurgeQueue.PurgeFrom": queued(func(ctx context.Context, q *webdelivery.PurgeQueue) error {
+			return q.PurgeFrom(ctx, fixture.CallsFor(nil), nil)
+		}),
 	}
-	calls["Stats.Events.Metrics"] = func(ctx context.Context, c *client) error {
-		_, err := c.Stats.Events.Metrics(ctx)
-		return err
-	}
-	calls["Stats.Events.Groupings"] = func(ctx context.Context, c *client) error {
-		_, err := c.Stats.Events.Groupings(ctx)
-		return err
-	}
-	waf := func(c *client) *webdelivery.StatsFamily[webdelivery.WAFTopKQuery] {
-		return c.Stats.WAFTopK("color")
-	}
-	shaping := func(c *client) *webdelivery.StatsFamily[webdelivery.TrafficShapingTopKQuery] {
+	ofCategory(calls, "Stats.WAFTopK", func(c *client) *webdelivery.StatsFamily[webdelivery.WAFTopKQuery] { return c.Stats.WAFTopK("color") })
+	ofCategory(calls, "Stats.TrafficShapingTopK", func(c *client) *webdelivery.StatsFamily[webdelivery.TrafficShapingTopKQuery] {
 		return c.Stats.TrafficShapingTopK("color")
-	}
-	ofCategory(calls, "Stats.WAFTopK", waf)
-	ofCategory(calls, "Stats.TrafficShapingTopK", shaping)
+	})
 	return calls
 }
 
+func errorOf[T any](_ T, err error) error { return err }
+
 // ofCategory adds the calls whose only argument is the category.
-func ofCategory[Q webdelivery.StatsQuery](
-	calls map[string]func(context.Context, *webdelivery.Client) error, name string, family func(*webdelivery.Client) *webdelivery.StatsFamily[Q],
-) {
-	for method, call := range map[string]func(context.Context, *webdelivery.StatsFamily[Q]) (any, error){
-		"Dimensions": func(ctx context.Context, f *webdelivery.StatsFamily[Q]) (any, error) { return f.Dimensions(ctx) },
-		"Metrics":    func(ctx context.Context, f *webdelivery.StatsFamily[Q]) (any, error) { return f.Metrics(ctx) },
-		"Groupings":  func(ctx context.Context, f *webdelivery.StatsFamily[Q]) (any, error) { return f.Groupings(ctx) },
-		"Head": func(ctx context.Context, f *webdelivery.StatsFamily[Q]) (any, error) {
-			return f.Head(ctx, *new(Q))
-		},
-	} {
-		calls[name+"."+method] = func(ctx context.Context, c *webdelivery.Client) error {
-			_, err := call(ctx, family(c))
-			return err
-		}
-	}
+func ofCategory[Q webdelivery.StatsQuery](calls map[string]callOf, name string, of func(*webdelivery.Client) *webdelivery.StatsFamily[Q]) {
+	calls[name+".Dimensions"] = func(ctx context.Context, c *webdelivery.Client) error { return errorOf(of(c).Dimensions(ctx)) }
+	calls[name+".Metrics"] = func(ctx context.Context, c *webdelivery.Client) error { return errorOf(of(c).Metrics(ctx)) }
+	calls[name+".Groupings"] = func(ctx context.Context, c *webdelivery.Client) error { return errorOf(of(c).Groupings(ctx)) }
 }
 
 // Every operation with arguments returns ErrInvalid for a wrong one, and the service gets no request.
@@ -160,17 +91,23 @@ func TestWrongArgumentsAreErrInvalid(t *testing.T) {
 		}
 		if call == nil {
 			call = func(ctx context.Context, c *webdelivery.Client) error {
-				return op.Run(ctx, c, &operations.Use{Task: "..", List: "..", Entry: "..", Transaction: -1, Poll: -1, Now: time.Date(10_001, 1, 1, 0, 0, 0, 0, time.UTC), Show: func(...any) {}})
+				return op.Run(ctx, c, &operations.Use{
+					Task: "..", List: "..", Entry: "..", Transaction: -1, Poll: -1, Now: time.Date(10_001, 1, 1, 0, 0, 0, 0, time.UTC), Show: func(...any) {},
+				})
 			}
 		}
 		t.Run(op.String(), func(t *testing.T) {
 			t.Parallel()
-			service := &leadingAstray{}
-			err := runAlone(t, step{op, func(ctx context.Context, c *webdelivery.Client, _ func(...any)) error { return call(ctx, c) }}, service)
+			requests := atomic.Int64{}
+			var err error
+			inBubble(t, fixture.RoundTripper(func(*http.Request) (*http.Response, error) {
+				requests.Add(1)
+				return fixture.Response(http.StatusOK, []byte(`{}`)), nil
+			}), func(ctx context.Context, c *webdelivery.Client) { err = call(ctx, c) })
 			require.ErrorIs(t, err, webdelivery.ErrInvalid, "if the operation has no argument that can be wrong, add it to withoutArguments")
 			require.NotErrorIs(t, err, webdelivery.ErrPlanRefused)
 			assert.Equal(t, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
-			assert.Zero(t, service.requests.Load())
+			assert.Zero(t, requests.Load())
 		})
 	}
 }

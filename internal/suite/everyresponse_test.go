@@ -2,6 +2,7 @@ package suite_test
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -59,11 +60,7 @@ func (r everyResponse) json() []byte {
 			"details": []map[string]string{{"message": r.text("error_info.details.message")}},
 		}
 	}
-	item := make(map[string]any, len(object))
-	for name, value := range object {
-		item[name] = value
-	}
-	object["items"], object["has_more"] = []any{item}, r.more
+	object["items"], object["has_more"] = []any{maps.Clone(object)}, r.more
 	object["page_index"], object["page_count"], object["total"] = r.page, r.page, r.page
 	object["prev_uri"] = r.address("prev_uri")
 	if r.more {
@@ -98,9 +95,6 @@ func (r everyResponse) json() []byte {
 		delete(object, "transaction_id")
 		object["total_results"] = 5
 	}
-	text, err := json.Marshal(object)
-	if err != nil {
-		panic(err)
-	}
+	text, _ := json.Marshal(object)
 	return text
 }

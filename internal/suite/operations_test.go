@@ -5,7 +5,6 @@ import (
 	"iter"
 	"net/http"
 	"net/netip"
-	"slices"
 	"testing"
 	"time"
 
@@ -49,16 +48,16 @@ type operationOf struct {
 	login bool // it is the login before the call, by a client of its own
 }
 
-// notInMatrix contains the operations that no column of the fault matrix describes, and why. The other operations
+// notInMatrix contains the operations that the fault matrix does not describe, and why. The other operations
 // have a line for every fault.
 var notInMatrix = map[string]string{
 	"NetworkLists.Apply": "it searches the list for a lost change and retries it: TestALostAdditionIsAwaited",
 }
 
-// operationsOf returns every operation of the fault matrix.
+// operationsOf returns every operation of the fault matrix. The families of statistics share theirs.
 func operationsOf() []operationOf {
 	var all []operationOf
-	for _, op := range operations.All() {
+	for _, op := range operations.Distinct() {
 		if op.Name == "Tasks.Get" {
 			login := op
 			login.Name, login.Kind, login.Method, login.Path = "the login of a session", operations.LogsIn, http.MethodPost, "/sessions"
@@ -71,45 +70,35 @@ func operationsOf() []operationOf {
 	return all
 }
 
-// distinct leaves out the families of statistics that behave as another one.
-func distinct(all []operationOf) []operationOf {
-	names := map[string]bool{}
-	for _, op := range operations.Distinct() {
-		names[op.String()] = true
-	}
-	return slices.DeleteFunc(all, func(op operationOf) bool { return !op.login && !names[op.String()] })
-}
-
-// prepared is a call that is made once.
-type prepared struct {
-	use  *operations.Use
-	call func(ctx context.Context, c *webdelivery.Client) (items int, err error)
-	done func() bool                     // reports whether the service carried out the write; nil for reads
-	end  func(ctx context.Context) error // ends what the call left running; nil if nothing is left
-}
-
 // prepare reads what the call needs, before any fault is added.
-func prepare(f *fixture.Fixture, op operationOf) prepared {
+func prepare(f *fixture.Fixture, op operationOf) *operations.Use {
 	f.Helper()
 	service := operations.Service{Server: f.Srv, Client: f.Client, Task: operations.FirstTask, List: operations.FirstList}
 	use, err := op.Prepare(f.Context(), service)
 	require.NoError(f, err)
-	p := prepared{use: use, end: use.End, call: func(ctx context.Context, c *webdelivery.Client) (int, error) {
-		return op.Call(ctx, c, use)
-	}}
-	if op.Changes() {
-		p.done = func() bool { return op.Applied(f.Srv, use) }
-	}
-	return p
+	return use
 }
 
-// transaction submits a purge and returns its transaction.
 func transaction(f *fixture.Fixture) int64 {
 	f.Helper()
 	receipt, err := f.Client.Purge.Submit(f.Context(), fixture.PurgeOf(fixture.AnObject))
 	require.NoError(f, err)
 	return receipt.TransactionID
 }
+
+// clientOf returns a client of a service that is a function.
+func clientOf(
+	t testing.TB, auth webdelivery.Auth, answer func(*http.Request) *http.Response, options ...webdelivery.Option,
+) *webdelivery.Client {
+	t.Helper()
+	transport := fixture.RoundTripper(func(r *http.Request) (*http.Response, error) { return answer(r), nil })
+	options = append([]webdelivery.Option{webdelivery.WithHTTPClient(&http.Client{Transport: transport})}, options...)
+	client, err := webdelivery.NewClient("https://api.example.com", fixture.Customer, auth, options...)
+	require.NoError(t, err)
+	return client
+}
+
+var once = webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1})
 
 // step is one operation of a client of a service that may answer anything.
 type step struct {
@@ -149,7 +138,6 @@ func everyNthStep(n, which int) (steps []step) {
 	return steps
 }
 
-// scanning ranges over the rows in structs.
 func scanning[T any](op operations.Operation, variant string) step {
 	op.Variant = variant
 	return step{op, func(ctx context.Context, c *webdelivery.Client, show func(...any)) error {
@@ -163,12 +151,10 @@ type event struct {
 	Text string     `stats:"client_country_code"`
 }
 
-// number does not fit them.
 type number struct {
 	N int64 `stats:"client_country_code"`
 }
 
-// drain reads a sequence to its end.
 func drain[T any](all iter.Seq2[T, error], show func(...any)) error {
 	for item, err := range all {
 		if err != nil {

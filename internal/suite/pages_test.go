@@ -3,8 +3,11 @@ package suite_test
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
+	"os/exec"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,6 +19,7 @@ import (
 
 	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/internal/suite/operations"
+	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
 var (
@@ -186,33 +190,26 @@ func TestNamesInCommentsExist(t *testing.T) {
 		}
 	}
 	link := regexp.MustCompile(`\B\[\*?((?:[a-z]+\.)?[A-Z]\w*(?:\.[A-Z]\w*)?)\](?:\.([A-Z]\w*))?`)
-	links := 0
-	for _, folder := range []string{".", "filters", "feed", "webdeliverytest", "redislimit", "redisqueue"} {
-		files, err := fs.Glob(os.DirFS(root), path.Join(folder, "*.go"))
-		require.NoError(t, err)
-		for _, file := range files {
-			if strings.HasSuffix(file, "_test.go") {
-				continue
+	comment, links := regexp.MustCompile(`(?m)^\s*//.*$`), 0
+	packages := map[string]string{
+		".": "webdelivery", "filters": "filters", "feed": "feed", "webdeliverytest": "webdeliverytest", "redislimit": "redislimit", "redisqueue": "redisqueue",
+	}
+	for file, page := range texts(t, ".go") {
+		own := packages[path.Dir(file)]
+		if own == "" || strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		for _, m := range link.FindAllStringSubmatch(strings.Join(comment.FindAllString(page, -1), "\n"), -1) {
+			to := strings.TrimSuffix(m[1]+"."+m[2], ".")
+			of, _, ok := strings.Cut(to, ".")
+			if !ok || strings.ToLower(of) != of {
+				of, to = own, own+"."+to
 			}
-			page := readPage(t, file)
-			for line := range strings.Lines(page) {
-				comment, ok := strings.CutPrefix(strings.TrimSpace(line), "//")
-				if !ok {
-					continue
-				}
-				for _, m := range link.FindAllStringSubmatch(comment, -1) {
-					to := strings.TrimSuffix(m[1]+"."+m[2], ".")
-					if of, _, ok := strings.Cut(to, "."); !ok || strings.ToLower(of) != of {
-						to = map[string]string{".": "webdelivery"}[folder] + strings.TrimPrefix(folder, ".") + "." + to
-					}
-					of, _, _ := strings.Cut(to, ".")
-					if strings.Contains(page, "// ["+m[1]+"]:") || !slices.Contains([]string{"webdelivery", "filters", "feed", "webdeliverytest", "redislimit", "redisqueue"}, of) {
-						continue // the title of a link, or a name of the standard library
-					}
-					links++
-					assert.True(t, public[to], "%s: there is no %s", file, to)
-				}
+			if strings.Contains(page, "// ["+m[1]+"]:") || !slices.Contains(slices.Collect(maps.Values(packages)), of) {
+				continue // the title of a link, or a name of the standard library
 			}
+			links++
+			assert.True(t, public[to], "%s: there is no %s", file, to)
 		}
 	}
 	assert.Greater(t, links, 200)
@@ -240,10 +237,9 @@ func TestHeadersAreToldInOnePlace(t *testing.T) {
 // beside a file of its name.
 func TestFilesThatPagesNameExist(t *testing.T) {
 	t.Parallel()
-	exists, product := map[string]bool{}, map[string]bool{}
-	for name := range texts(t, ".go") {
+	exists, product := map[string]bool{}, texts(t, ".go")
+	for name := range product {
 		exists[path.Base(name)] = true
-		product[name] = true
 	}
 	for _, page := range []string{"CONTRIBUTING.md", "docs/internals/architecture.md", "docs/internals/reliability.md", "internal/suite/README.md"} {
 		for _, name := range regexp.MustCompile(`\b[a-z][a-z0-9_]*\.go\b`).FindAllString(readPage(t, page), -1) {
@@ -253,7 +249,7 @@ func TestFilesThatPagesNameExist(t *testing.T) {
 	for name := range product {
 		of, is := strings.CutSuffix(name, "_test.go")
 		if is && !strings.Contains(name, "/") && !strings.HasPrefix(name, "example_") && name != "helpers_test.go" {
-			assert.True(t, product[strings.TrimSuffix(of, "_internal")+".go"], "%s: there is no file of its name; what every operation must hold is in internal/suite", name)
+			assert.Contains(t, product, strings.TrimSuffix(of, "_internal")+".go", "%s: there is no file of its name; what every operation must hold is in internal/suite", name)
 		}
 	}
 }
@@ -261,25 +257,21 @@ func TestFilesThatPagesNameExist(t *testing.T) {
 // Every program is in the list of programs.
 func TestEveryProgramIsFound(t *testing.T) {
 	t.Parallel()
-	list, err := os.ReadFile(path.Join(root, "examples/README.md"))
-	require.NoError(t, err)
+	list := readPage(t, "examples/README.md")
 	programs, err := fs.Glob(os.DirFS(root), "examples/*/main.go")
 	require.NoError(t, err)
 	require.NotEmpty(t, programs)
 	for _, program := range programs {
-		folder := path.Dir(program)
-		assert.Contains(t, string(list), "]("+path.Base(folder)+")")
+		assert.Contains(t, list, "]("+path.Base(path.Dir(program))+")")
 	}
 }
 
 // The changelog describes the version that the requests send.
 func TestTheChangelogHasThisVersion(t *testing.T) {
 	t.Parallel()
-	changelog, err := os.ReadFile(path.Join(root, "CHANGELOG.md"))
-	require.NoError(t, err)
-	latest := regexp.MustCompile(`(?m)^## (\d\S+) - \d{4}-\d\d-\d\d$`).FindSubmatch(changelog)
+	latest := regexp.MustCompile(`(?m)^## (\d\S+) - \d{4}-\d\d-\d\d$`).FindStringSubmatch(readPage(t, "CHANGELOG.md"))
 	require.NotNil(t, latest)
-	assert.Equal(t, webdelivery.Version, string(latest[1]))
+	assert.Equal(t, webdelivery.Version, latest[1])
 }
 
 // texts reads all files of the repository whose names end with ending, except those of hidden folders.
@@ -300,4 +292,52 @@ func texts(t *testing.T, ending string) map[string]string {
 		return err
 	}))
 	return found
+}
+
+const root = "../.."
+
+func readPage(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(path.Join(root, name))
+	require.NoError(t, err)
+	return string(text)
+}
+
+// The README is short enough to be read.
+func TestTheReadmeIsShort(t *testing.T) {
+	t.Parallel()
+	assert.LessOrEqual(t, len(strings.Fields(readPage(t, "README.md"))), 1300, "words")
+}
+
+// The program of the README has at most 30 lines, builds in a module of its own, and prints what the README says.
+func TestTheProgramOfTheReadme(t *testing.T) {
+	t.Parallel()
+	found := regexp.MustCompile("(?s)```go\n(package main\n.*?)```\n+```\n(.*?)```").FindStringSubmatch(readPage(t, "README.md"))
+	require.NotNil(t, found, "a program, and then its output")
+	assert.LessOrEqual(t, strings.Count(found[1], "\n"), 30, "lines")
+
+	folderOfSDK, err := filepath.Abs(root)
+	require.NoError(t, err)
+	module := regexp.MustCompile(`(?m)^module .*$`).ReplaceAllString(readPage(t, "go.mod"), "module example.com/first") +
+		"\nrequire github.com/webdelivery/webdelivery-go v0.1.0\nreplace github.com/webdelivery/webdelivery-go => " + folderOfSDK + "\n"
+	folder := t.TempDir()
+	for name, text := range map[string]string{"main.go": found[1], "go.mod": module, "go.sum": readPage(t, "go.sum")} {
+		require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
+	}
+	run := func(environment []string, name string, args ...string) string {
+		command := exec.CommandContext(t.Context(), name, args...)
+		command.Dir, command.Env = folder, append(os.Environ(), environment...)
+		out, err := command.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		return string(out)
+	}
+	run([]string{"GOWORK=off", "GOFLAGS=-mod=mod", "GOPROXY=off"}, "go", "build", "-o", "first", ".")
+
+	srv := webdeliverytest.NewServer(t, webdeliverytest.WithPurgeDuration(0))
+	printed := run([]string{
+		"WEBDELIVERY_BASE_URL=" + srv.URL, "WEBDELIVERY_CUSTOMER=" + srv.Customer, "WEBDELIVERY_USERNAME=" + srv.Username,
+		"WEBDELIVERY_PASSWORD=" + srv.Password, "WEBDELIVERY_AUTH=",
+	}, filepath.Join(folder, "first"))
+	assert.Equal(t, found[2], printed)
+	assert.Len(t, srv.Purged(), 1)
 }

@@ -21,32 +21,12 @@ import (
 
 	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/internal/fixture"
+	"github.com/webdelivery/webdelivery-go/internal/suite/operations"
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
 // This file is the matrix of faults: one table describes what each fault does to each kind of operation. The tests
 // run it (operation x fault x moment). docs/internals/reliability.md has it in a shorter form: change both.
-
-// column is a kind of operation. It is operations.Kind, which depends on the effect of a retry and on what was already
-// yielded when a fault comes.
-type column int
-
-const (
-	colRead column = iota
-	colPages
-	colRows
-	colDelete
-	colPurge
-	colWrite
-	colLogin
-	columns
-)
-
-func (c column) String() string {
-	return [...]string{"Read", "Pages", "Rows", "DELETE", "Purge", "Other write", "Login"}[c]
-}
-
-func (o operationOf) column() column { return column(o.Kind) }
 
 // promise is what a fault does to one kind of operation: the number of attempts while the fault lasts, and then the
 // outcome. An operation with more than one attempt survives a transient fault. The zero value: such an operation
@@ -62,8 +42,7 @@ const untilTimeout = -1
 // survives reports whether a transient fault does no harm.
 func (p promise) survives() bool { return p.attempts > 1 || p.attempts == untilTimeout }
 
-// promises has one promise for each column.
-type promises [columns]promise
+type promises [operations.LogsIn + 1]promise
 
 const (
 	unknown = webdelivery.OutcomeUnknown
@@ -73,43 +52,38 @@ const (
 
 var (
 	// The fault is transient, and the service may have carried out the request.
-	transient = promises{
-		colRead: {4, not}, colPages: {4, not}, colRows: {4, not}, colDelete: {4, unknown}, colPurge: {4, unknown},
-		colWrite: {1, unknown}, colLogin: {4, unknown},
-	}
+	transient = promisesOf(4, unknown).but(operations.Writes, promise{1, unknown})
 	// The fault is transient, and the service certainly did nothing.
-	unprocessed = promises{
-		colRead: {4, not}, colPages: {4, not}, colRows: {4, not}, colDelete: {4, not}, colPurge: {4, not},
-		colWrite: {3, not}, colLogin: {4, not},
-	}
+	unprocessed = promisesOf(4, not).but(operations.Writes, promise{3, not})
 	// The fault is permanent, and the service certainly did nothing.
-	refused = promises{
-		colRead: {1, not}, colPages: {1, not}, colRows: {1, not}, colDelete: {1, not}, colPurge: {1, not},
-		colWrite: {1, not}, colLogin: {1, not},
-	}
+	refused = promisesOf(1, not)
 	// The fault is permanent, and it is unknown what the service did.
-	unclear = promises{
-		colRead: {1, not}, colPages: {1, not}, colRows: {1, not}, colDelete: {1, unknown}, colPurge: {1, unknown},
-		colWrite: {1, unknown}, colLogin: {1, unknown},
-	}
+	unclear = promisesOf(1, unknown)
 )
 
-// but changes one column.
-func (p promises) but(c column, is promise) promises {
-	p[c] = is
+// promisesOf promises this for every kind of operation; the outcome is that of the writes.
+func promisesOf(attempts int, outcome webdelivery.Outcome) (p promises) {
+	for kind := range p {
+		if p[kind] = (promise{attempts, not}); kind >= int(operations.Deletes) {
+			p[kind].outcome = outcome
+		}
+	}
 	return p
 }
 
-// faultRow is one row of the matrix.
+func (p promises) but(kind operations.Kind, is promise) promises {
+	p[kind] = is
+	return p
+}
+
 type faultRow struct {
 	fault    string
-	is       error     // what errors.Is matches; nil for nothing
-	promises promises  // by column
+	is       error // what errors.Is matches; nil for nothing
+	promises promises
 	variants []variant // the ways in which the fault comes
 	session  bool      // the client has a SessionAuth
 }
 
-// variant is one way in which a fault comes.
 type variant struct {
 	name    string
 	fault   testserver.Fault
@@ -127,7 +101,6 @@ func status(code int, header ...string) testserver.Fault {
 	return fault
 }
 
-// statuses returns variants that answer with these statuses.
 func statuses(codes ...int) (all []variant) {
 	for _, code := range codes {
 		all = append(all, variant{name: fmt.Sprint(code), fault: status(code)})
@@ -157,7 +130,6 @@ func wire(text string) testserver.Fault {
 	}}
 }
 
-// success is a 200 with this body.
 func success(body string) testserver.Fault { return testserver.Fault{Status: 200, Body: body} }
 
 var errRefused = &net.OpError{Op: "dial", Err: errors.New("connection refused")}
@@ -167,67 +139,46 @@ func matrix() []faultRow {
 	html := http.Header{"Content-Type": {"text/html; charset=utf-8"}}
 	return []faultRow{
 		{
-			fault: "429", is: webdelivery.ErrRateLimited, promises: unprocessed.but(colPurge, promise{untilTimeout, not}),
+			fault: "429", is: webdelivery.ErrRateLimited, promises: unprocessed.but(operations.Purges, promise{untilTimeout, not}),
 			variants: append(statuses(429), variant{name: "with Retry-After", fault: status(429, "Retry-After", "1")},
 				variant{name: "with Retry-After as a date", fault: status(429, "Retry-After", "Sat, 01 Jan 2000 00:00:03 GMT", "Date", "Sat, 01 Jan 2000 00:00:01 GMT")},
 				variant{name: "with a Retry-After that is none", fault: status(429, "Retry-After", "soon")}),
 		},
 		{
 			fault: "429 with a Retry-After above MaxWait", is: webdelivery.ErrRateLimited,
-			promises: refused.but(colPurge, promise{untilTimeout, not}),
+			promises: refused.but(operations.Purges, promise{untilTimeout, not}),
 			variants: []variant{{name: "429", fault: status(429, "Retry-After", "21")}},
 		},
 		{
 			fault: "503 with a Retry-After above MaxWait", is: webdelivery.ErrServer,
-			promises: refused.but(colPurge, promise{untilTimeout, unknown}),
+			promises: refused.but(operations.Purges, promise{untilTimeout, unknown}),
 			variants: []variant{{name: "503", fault: status(503, "Retry-After", "21")}},
 		},
 		{
 			fault: "503 with a Retry-After above ThrottleTimeout", is: webdelivery.ErrServer,
-			promises: refused.but(colPurge, promise{1, unknown}),
+			promises: refused.but(operations.Purges, promise{1, unknown}),
 			variants: []variant{{name: "503", fault: status(503, "Retry-After", "86400")}},
 		},
 		{
 			fault: "503 with Retry-After", is: webdelivery.ErrServer,
-			promises: unprocessed.but(colPurge, promise{untilTimeout, unknown}),
+			promises: unprocessed.but(operations.Purges, promise{untilTimeout, unknown}),
 			variants: []variant{{name: "503", fault: status(503, "Retry-After", "1")}},
 		},
 		{
-			fault: "503", is: webdelivery.ErrServer, promises: transient.but(colPurge, promise{untilTimeout, unknown}),
+			fault: "503", is: webdelivery.ErrServer, promises: transient.but(operations.Purges, promise{untilTimeout, unknown}),
 			variants: doneAll(statuses(503)),
 		},
-		{
-			fault: "500, 502, 504", is: webdelivery.ErrServer, promises: transient,
-			variants: doneAll(statuses(500, 502, 504)),
-		},
-		{
-			fault: "408", promises: transient,
-			variants: doneAll(statuses(408)),
-		},
-		{
-			fault: "501", is: webdelivery.ErrServer, promises: unclear,
-			variants: statuses(501),
-		},
-		{
-			fault: "400", is: webdelivery.ErrBadRequest, promises: refused,
-			variants: statuses(400),
-		},
+		{fault: "500, 502, 504", is: webdelivery.ErrServer, promises: transient, variants: doneAll(statuses(500, 502, 504))},
+		{fault: "408", promises: transient, variants: doneAll(statuses(408))},
+		{fault: "501", is: webdelivery.ErrServer, promises: unclear, variants: statuses(501)},
+		{fault: "400", is: webdelivery.ErrBadRequest, promises: refused, variants: statuses(400)},
 		{
 			fault: "401 with Basic authentication", is: webdelivery.ErrUnauthorized, promises: refused,
 			variants: statuses(401),
 		},
-		{
-			fault: "403", is: webdelivery.ErrForbidden, promises: refused,
-			variants: statuses(403),
-		},
-		{
-			fault: "404", is: webdelivery.ErrNotFound, promises: refused,
-			variants: statuses(404),
-		},
-		{
-			fault: "405, 406, 409, 410, 413, 422", promises: refused,
-			variants: statuses(405, 406, 409, 410, 413, 422),
-		},
+		{fault: "403", is: webdelivery.ErrForbidden, promises: refused, variants: statuses(403)},
+		{fault: "404", is: webdelivery.ErrNotFound, promises: refused, variants: statuses(404)},
+		{fault: "405, 406, 409, 410, 413, 422", promises: refused, variants: statuses(405, 406, 409, 410, 413, 422)},
 		{
 			fault: "A redirect, to any address", is: webdelivery.ErrBadResponse, promises: unclear,
 			variants: []variant{
@@ -279,18 +230,18 @@ func matrix() []faultRow {
 			variants: []variant{{name: "no header", fault: testserver.Fault{Delay: time.Hour}, timeout: true}},
 		},
 		{
-			fault: "The body is cut short", is: io.ErrUnexpectedEOF, promises: transient.but(colRows, promise{1, not}),
+			fault: "The body is cut short", is: io.ErrUnexpectedEOF, promises: transient.but(operations.Streams, promise{1, not}),
 			variants: []variant{
 				{name: "with a length", fault: testserver.Fault{Cut: testserver.CutBody}, applied: true, body: true},
 				{name: "chunked", fault: testserver.Fault{Cut: testserver.CutChunked}, applied: true, body: true},
 			},
 		},
 		{
-			fault: "The body stalls", promises: transient.but(colRows, promise{1, not}),
+			fault: "The body stalls", promises: transient.but(operations.Streams, promise{1, not}),
 			variants: []variant{{name: "stall", fault: testserver.Fault{Stall: time.Hour}, timeout: true, applied: true, body: true}},
 		},
 		{
-			fault: "One of these two, before the first row has arrived", promises: promises{colRows: {4, not}},
+			fault: "One of these two, before the first row has arrived", promises: promises{operations.Streams: {4, not}},
 			variants: []variant{
 				{name: "cut with a length", fault: testserver.Fault{Cut: testserver.CutBody, CutAfter: 40}, body: true},
 				{name: "cut, chunked", fault: testserver.Fault{Cut: testserver.CutChunked, CutAfter: 40}, body: true},
@@ -298,7 +249,7 @@ func matrix() []faultRow {
 			},
 		},
 		{
-			fault: "The body arrives at one byte per second", promises: transient.but(colRows, promise{}),
+			fault: "The body arrives at one byte per second", promises: transient.but(operations.Streams, promise{}),
 			variants: []variant{{name: "dribble", fault: testserver.Fault{Dribble: time.Second}, timeout: true, applied: true, body: true}},
 		},
 		{
@@ -310,7 +261,7 @@ func matrix() []faultRow {
 		},
 		{
 			fault: "A success status with a body that is not JSON", is: webdelivery.ErrBadResponse,
-			promises: unclear.but(colDelete, promise{}).but(colWrite, promise{}),
+			promises: unclear.but(operations.Deletes, promise{}).but(operations.Writes, promise{}),
 			variants: []variant{
 				{name: "trailing garbage", fault: success(`{"id":"a"} x`), body: true},
 				{name: "two values", fault: success(`{}{}`), body: true},
@@ -321,10 +272,7 @@ func matrix() []faultRow {
 		},
 		{
 			fault: "401 with a session: one new login, one more attempt", is: webdelivery.ErrUnauthorized,
-			promises: promises{
-				colRead: {2, not}, colPages: {2, not}, colRows: {2, not}, colDelete: {2, not}, colPurge: {2, not}, colWrite: {2, not},
-			},
-			variants: statuses(401), session: true,
+			promises: promisesOf(2, not).but(operations.LogsIn, promise{}), variants: statuses(401), session: true,
 		},
 	}
 }
@@ -355,7 +303,7 @@ var unmet = []struct{ fault, variant, operation, why string }{
 
 // meets reports whether an operation can meet a fault.
 func (o operationOf) meets(row faultRow, v variant) bool {
-	if row.promises[o.column()].attempts == 0 || v.body && o.Bodiless || o.login && row.session {
+	if row.promises[o.Kind].attempts == 0 || v.body && o.Bodiless || o.login && row.session {
 		return false
 	}
 	for _, u := range unmet {
@@ -378,14 +326,17 @@ func TestFaultMatrix(t *testing.T) {
 	t.Parallel()
 	for _, row := range matrix() {
 		for i, v := range row.variants {
-			met := map[column]bool{}
-			for _, op := range distinct(operationsOf()) {
-				is := row.promises[op.column()]
-				if !op.meets(row, v) || i > 0 && met[op.column()] {
+			met := map[operations.Kind]bool{}
+			for _, op := range operationsOf() {
+				is := row.promises[op.Kind]
+				if !op.meets(row, v) || i > 0 && met[op.Kind] {
 					continue
 				}
-				met[op.column()] = true
+				met[op.Kind] = true
 				for _, when := range op.moments() {
+					if when.stays && is.attempts == 1 && !op.Waits && !op.Resumes {
+						continue // one attempt does not show how long a fault lasts
+					}
 					t.Run(strings.Join([]string{row.fault, v.name, op.String(), when.name}, "/"), func(t *testing.T) {
 						t.Parallel()
 						var s fixture.Setup
@@ -423,12 +374,12 @@ func checkResumed(f *fixture.Fixture, op operationOf, when moment, items, sent i
 
 // disturb makes one call while a fault lasts, and checks the promise.
 func disturb(f *fixture.Fixture, row faultRow, v variant, op operationOf, is promise, when moment) {
-	prepared := prepare(f, op)
+	use := prepare(f, op)
 	before, began := f.Srv.Count(op.Method, op.Pattern()), time.Now()
 	dials, _ := addFault(f, v, op, when)
 
-	items, err := prepared.call(f.Context(), f.Client)
-	require.NoError(f, prepared.end(f.Context()))
+	items, err := op.Call(f.Context(), f.Client, use)
+	require.NoError(f, use.End(f.Context()))
 
 	sent := f.Srv.Count(op.Method, op.Pattern()) - before
 	if op.Resumes && v.body && is.attempts == 1 && v.fault.Body == "" {
@@ -436,14 +387,14 @@ func disturb(f *fixture.Fixture, row faultRow, v variant, op operationOf, is pro
 		return
 	}
 	// If a DELETE was carried out but its response was lost, its retry gets 404, and that is a success.
-	gone := op.column() == colDelete && v.body && v.applied
+	gone := op.Kind == operations.Deletes && v.body && v.applied
 	if is.survives() && (!when.stays || gone) {
 		require.NoError(f, err)
 		assert.Equal(f, op.Items, items, "no item is missing, and none came twice")
 		if op.Requests > 0 && v.dial == nil {
 			assert.Equal(f, op.Requests+1, sent, "there was one retry")
 		}
-		assert.True(f, prepared.done == nil || prepared.done())
+		assert.True(f, !op.Changes() || op.Applied(f.Srv, use))
 		return
 	}
 
@@ -464,15 +415,14 @@ func disturb(f *fixture.Fixture, row faultRow, v variant, op operationOf, is pro
 	assert.Equal(f, v.timeout, errors.As(err, &timeout) && timeout.Timeout())
 	assert.NotErrorIs(f, err, context.DeadlineExceeded, "the caller's context has no deadline")
 	attempts := is.attempts
-	if attempts == untilTimeout {
+	if attempts != untilTimeout {
+		assert.Equal(f, attempts, e.Attempts)
+	} else {
 		attempts = sent - when.skip
 		assert.InDelta(f, attempts, e.Attempts, 1, "the last retry may have got no permit in time")
 		assert.GreaterOrEqual(f, time.Since(began), 4*time.Minute)
 		assert.LessOrEqual(f, time.Since(began), 5*time.Minute+10*time.Millisecond, "a queue gathers callers for 10 ms before it acquires a permit")
 		assert.ErrorIs(f, err, webdelivery.ErrRateLimited)
-	}
-	if is.attempts != untilTimeout {
-		assert.Equal(f, attempts, e.Attempts)
 	}
 	if v.dial != nil || v.fault.Status != 0 {
 		assert.Equal(f, v.fault.Status, e.StatusCode)
@@ -484,18 +434,18 @@ func disturb(f *fixture.Fixture, row faultRow, v variant, op operationOf, is pro
 	if v.dial != nil && last == 1 {
 		assert.Equal(f, int64(op.Before+op.Ahead+attempts), dials.Load())
 	}
-	if op.column() == colPages && op.InOrder {
+	if op.Kind == operations.Pages && op.InOrder {
 		assert.Equal(f, when.skip, items, "the items before the fault are yielded")
 	}
 	switch outcome := webdelivery.OutcomeOf(err); {
 	case op.Waits:
 		assert.Equal(f, webdelivery.OutcomeUnknown, outcome)
-	case prepared.done == nil:
+	case !op.Changes():
 		assert.Equal(f, webdelivery.OutcomeNotApplied, outcome, "a read changes nothing")
 	default:
 		assert.Equal(f, is.outcome, outcome)
-		assert.False(f, outcome == webdelivery.OutcomeNotApplied && prepared.done())
-		assert.True(f, !v.applied || prepared.done(), "the fault must come after the service carried out the request")
+		assert.False(f, outcome == webdelivery.OutcomeNotApplied && op.Applied(f.Srv, use))
+		assert.True(f, !v.applied || op.Applied(f.Srv, use), "the fault must come after the service carried out the request")
 	}
 	assert.Zero(f, f.Srv.ForeignDials())
 }
@@ -547,11 +497,11 @@ type cancellation struct {
 	begun   bool                     // the request was already being sent
 	body    bool                     // responses need a body
 	session bool
-	only    func(c column) bool // nil: every operation
+	only    func(operations.Kind) bool // nil: every operation
 }
 
 func cancellations() []cancellation {
-	purging := func(c column) bool { return c == colPurge }
+	purging := func(kind operations.Kind) bool { return kind == operations.Purges }
 	return []cancellation{
 		{moment: "before the call", outcome: not, before: true},
 		{moment: "while it waits for a purge permit", outcome: not, only: purging, blocked: func(f *fixture.Fixture) {
@@ -570,7 +520,6 @@ func cancellations() []cancellation {
 	}
 }
 
-// noPermits is a limiter that grants none.
 type noPermits struct{}
 
 func (noPermits) Wait(ctx context.Context) error {
@@ -583,7 +532,7 @@ func TestGivingUp(t *testing.T) {
 	t.Parallel()
 	for _, c := range cancellations() {
 		for _, op := range operationsOf() {
-			if c.only != nil && !c.only(op.column()) || c.body && op.Bodiless || c.session && op.column() == colLogin {
+			if c.only != nil && !c.only(op.Kind) || c.body && op.Bodiless || c.session && op.Kind == operations.LogsIn {
 				continue
 			}
 			t.Run(c.moment+"/"+op.String(), func(t *testing.T) {
@@ -599,7 +548,7 @@ func TestGivingUp(t *testing.T) {
 }
 
 func cancelCall(f *fixture.Fixture, c cancellation, op operationOf) {
-	prepared := prepare(f, op)
+	use := prepare(f, op)
 	transport := f.HTTP.Transport.(*http.Transport)
 	transport.CloseIdleConnections()
 	if c.session {
@@ -608,12 +557,11 @@ func cancelCall(f *fixture.Fixture, c cancellation, op operationOf) {
 	if c.blocked != nil {
 		c.blocked(f)
 	}
-	if fault := c.fault; fault.Path == "" {
+	fault := c.fault
+	if fault.Path == "" {
 		fault.Method, fault.Path = op.Method, op.Pattern()
-		f.AddFault(fault)
-	} else {
-		f.AddFault(fault)
 	}
+	f.AddFault(fault)
 	const patience = 3 * time.Second
 	ctx, cancel := context.WithCancel(f.Context())
 	defer cancel()
@@ -626,8 +574,8 @@ func cancelCall(f *fixture.Fixture, c cancellation, op operationOf) {
 	}
 	sent, began := len(f.Srv.Requests()), time.Now()
 
-	_, err := prepared.call(ctx, f.Client)
-	defer func() { _ = prepared.end(ctx) }()
+	_, err := op.Call(ctx, f.Client, use)
+	defer func() { _ = use.End(ctx) }()
 
 	assert.Equal(f, want, time.Since(began))
 	require.ErrorIs(f, err, context.Canceled)
@@ -639,13 +587,13 @@ func cancelCall(f *fixture.Fixture, c cancellation, op operationOf) {
 	switch {
 	case op.Waits:
 		assert.Equal(f, webdelivery.OutcomeUnknown, outcome)
-	case prepared.done == nil:
+	case !op.Changes():
 		assert.Equal(f, webdelivery.OutcomeNotApplied, outcome)
 	case op.Shared && c.begun:
 		assert.Equal(f, webdelivery.OutcomeUnknown, outcome)
 	default:
 		assert.Equal(f, c.outcome, outcome)
-		assert.False(f, outcome == webdelivery.OutcomeNotApplied && prepared.done())
+		assert.False(f, outcome == webdelivery.OutcomeNotApplied && op.Applied(f.Srv, use))
 	}
 	sent = len(f.Srv.Requests())
 	time.Sleep(time.Minute)

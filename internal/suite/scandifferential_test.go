@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/netip"
@@ -15,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -44,67 +46,44 @@ func TestScanAgainstEncodingJSON(t *testing.T) {
 
 // FuzzScan is TestScanAgainstEncodingJSON with any seed.
 func FuzzScan(f *testing.F) {
-	names := slices.Sorted(func(yield func(string) bool) {
-		for name := range scanShapes {
-			if !yield(name) {
-				return
-			}
-		}
-	})
+	names := slices.Sorted(maps.Keys(scanShapes))
 	for i := range names {
 		f.Add(uint8(i), uint64(1000+i))
 	}
 	f.Fuzz(func(t *testing.T, shape uint8, seed uint64) { scanShapes[names[int(shape)%len(names)]](t, seed) })
 }
 
-// comparing returns a comparison for one type of struct.
 func comparing[T any](t *testing.T, seed uint64) {
 	t.Helper()
 	w := &scanWriter{Rand: rand.New(rand.NewPCG(seed, 19))}
+	query := fixture.ADay
+	query.Limit = 1 << 30
 	for _, rows := range []int{1, 2 + w.IntN(3), 60 + w.IntN(200), 2, 3, 1} {
 		cells, body := w.response(scanFieldsOf(reflect.TypeFor[T]()), rows)
-		most := []int{1, 16, 300, 4 << 10, 64 << 10}[w.IntN(5)]
-		if len(body) > 64<<10 {
-			most = max(most, 300)
-		}
 		client := fixture.Answered(t, func(*http.Request) *http.Response {
 			r := fixture.Response(http.StatusOK, nil)
-			r.Body = io.NopCloser(&inPieces{body, rand.New(rand.NewPCG(seed, 0)), most})
+			r.Body = io.NopCloser(w.inPieces(body))
 			return r
 		})
-		compareScan(t, webdelivery.Scan[T](client.Stats.Events.All(t.Context(), everyRow())), cells)
+		compareScan(t, webdelivery.Scan[T](client.Stats.Events.All(t.Context(), query)), cells)
 		if w.oneIn(4) {
-			result, err := client.Stats.Events.Query(t.Context(), everyRow())
+			result, err := client.Stats.Events.Query(t.Context(), query)
 			require.NoError(t, err)
 			compareScan(t, webdelivery.Scan[T](result.All()), cells)
 		}
 	}
 }
 
-// everyRow is a query that any number of rows answers.
-func everyRow() webdelivery.EventsQuery {
-	query := fixture.ADay
-	query.Limit = 1 << 30
-	return query
-}
-
-// inPieces delivers a body in pieces of random length.
-type inPieces struct {
-	rest []byte
-	rng  *rand.Rand
-	most int
-}
-
-func (p *inPieces) Read(b []byte) (n int, err error) {
-	if len(p.rest) == 0 {
-		return 0, io.EOF
+// inPieces delivers a body byte by byte if it is short, in larger pieces, or at once.
+func (w *scanWriter) inPieces(body []byte) io.Reader {
+	if len(body) < 16<<10 && w.oneIn(3) {
+		return iotest.OneByteReader(bytes.NewReader(body))
 	}
-	n = copy(b[:min(len(b), 1+p.rng.IntN(p.most))], p.rest)
-	p.rest = p.rest[n:]
-	if len(p.rest) == 0 && p.rng.IntN(2) == 0 {
-		err = io.EOF // it may come with the last bytes
+	pieces := []io.Reader{iotest.DataErrReader(bytes.NewReader(body))}
+	if at := w.IntN(len(body)); w.oneIn(2) {
+		pieces = []io.Reader{iotest.HalfReader(bytes.NewReader(body[:at])), bytes.NewReader(body[at:])}
 	}
-	return n, err
+	return io.MultiReader(pieces...)
 }
 
 // compareScan compares what a scan yields with what the cells of its rows say.
@@ -137,9 +116,8 @@ func compareScan[T any](t *testing.T, scan iter.Seq2[T, error], cells []map[stri
 		require.Len(t, kept, len(cells))
 		return
 	}
-	var got *webdelivery.ScanError // the documentation does not say which of several misfits of a row it names
-	require.ErrorAs(t, failed, &got)
-	require.Equal(t, int64(len(kept)+1), got.Row)
+	got, is := errors.AsType[*webdelivery.ScanError](failed) // the documentation does not say which of several misfits it names
+	require.True(t, is && got.Row == int64(len(kept)+1), failed)
 	at := slices.IndexFunc(fields, func(f scanField) bool {
 		return f.name == got.Field && f.column == got.Column && f.typ.String() == got.Type
 	})
@@ -151,26 +129,23 @@ func compareScan[T any](t *testing.T, scan iter.Seq2[T, error], cells []map[stri
 	assert.Equal(t, there, got.Value != "")
 }
 
-// sameRow compares a row with its cells, of which all fit.
 func sameRow(t *testing.T, fields []scanField, row reflect.Value, cells map[string]string, when string) {
 	t.Helper()
 	for _, f := range fields {
 		got, want := row.FieldByIndex(f.index), reflect.New(f.typ).Elem()
-		if cell, ok := cells[f.column]; ok && f.column != "" {
+		cell, ok := cells[f.column]
+		require.True(t, ok || f.column == "", "a scan without column %s yields rows", f.column)
+		if f.column != "" {
 			require.NoError(t, setWanted(want, cell), "field %s of %s: Scan overlooks a misfit", f.name, cell)
-			if f.typ == valueType {
-				require.Equal(t, cell, string(got.Interface().(webdelivery.Value).Raw()), when)
-				continue
-			}
-			if f.typ == reflect.PointerTo(valueType) {
-				require.Equal(t, cell == "null", got.IsNil(), when)
-				continue
-			}
-		} else {
-			require.Empty(t, f.column, "a scan without column %s yields rows", f.column)
 		}
-		if !reflect.DeepEqual(want.Interface(), got.Interface()) {
-			require.Fail(t, "another value", "field %s (%v), column %q, %s, cell %s\ngot  %#v\nwant %#v", f.name, f.typ, f.column, when, cells[f.column], got, want)
+		value, isValue := got.Interface().(webdelivery.Value)
+		switch {
+		case isValue:
+			require.Equal(t, cell, string(value.Raw()), when)
+		case f.typ == reflect.PointerTo(valueType):
+			require.Equal(t, cell == "null", got.IsNil(), when)
+		case !reflect.DeepEqual(want.Interface(), got.Interface()):
+			require.Fail(t, "another value", "field %s (%v), %s, cell %s\ngot  %#v\nwant %#v", f.name, f.typ, when, cell, got, want)
 		}
 	}
 }
@@ -192,14 +167,10 @@ func setWanted(field reflect.Value, cell string) error {
 	case *webdelivery.Value:
 		return nil
 	case *time.Time:
-		if *p, err = timestampIn(text); !isText {
-			err = errMisfit
-		}
+		*p, err = timestampIn(text)
 		return err
 	case *netip.Addr:
-		if *p, err = netip.ParseAddr(text); !isText {
-			err = errMisfit
-		}
+		*p, err = netip.ParseAddr(text)
 		return err
 	case *netip.Prefix:
 		*p, err = netip.ParsePrefix(text)
@@ -245,7 +216,6 @@ func timestampIn(text string) (at time.Time, err error) {
 	return time.Time{}, err
 }
 
-// scanField is a field of a struct, of an embedded one too.
 type scanField struct {
 	index  []int
 	name   string
@@ -254,24 +224,10 @@ type scanField struct {
 }
 
 // scanFieldsOf lists the fields that Scan documents to set, and all others as those that it leaves alone.
-func scanFieldsOf(t reflect.Type) []scanField {
-	var fields []scanField
-	var list func(in reflect.Type, at []int)
-	list = func(in reflect.Type, at []int) {
-		for i := range in.NumField() {
-			field := in.Field(i)
-			index, column := append(slices.Clone(at), i), field.Tag.Get("stats")
-			if field.Anonymous && column == "" {
-				list(field.Type, index)
-				continue
-			}
-			fields = append(fields, scanField{index, field.Name, field.Type, strings.TrimPrefix(column, "-")})
-		}
-	}
-	list(t, nil)
-	for i, f := range fields {
-		if slices.ContainsFunc(fields, func(outer scanField) bool { return outer.column == f.column && len(outer.index) < len(f.index) }) {
-			fields[i].column = "" // a field nearer to the top has the column
+func scanFieldsOf(t reflect.Type) (fields []scanField) {
+	for _, field := range reflect.VisibleFields(t) {
+		if column := field.Tag.Get("stats"); !field.Anonymous || column != "" {
+			fields = append(fields, scanField{field.Index, field.Name, field.Type, strings.TrimPrefix(column, "-")})
 		}
 	}
 	return fields
@@ -288,11 +244,7 @@ func (w *scanWriter) response(fields []scanField, rows int) (cells []map[string]
 			types[f.column] = append(types[f.column], f.typ)
 		}
 	}
-	names := make([]string, 0, len(types))
-	for name := range types {
-		names = append(names, name)
-	}
-	slices.Sort(names)
+	names := slices.Sorted(maps.Keys(types))
 	w.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	if w.oneIn(30) {
 		names = names[1:]
@@ -318,41 +270,21 @@ func (w *scanWriter) response(fields []scanField, rows int) (cells []map[string]
 	if name := names[w.IntN(len(names))]; w.oneIn(2) {
 		cells[rows-1][name] = w.nearMiss(cells[rows-1][name])
 	}
-	var b bytes.Buffer
 	blank := func() string { return w.pick("", "", "", "", "", "", " ", "\n\t", "\r\n ") }
-	list := func(n int, write func(i int)) {
-		b.WriteString(blank() + "[")
-		for i := range n {
-			if i > 0 {
-				b.WriteString(blank() + ",")
-			}
-			write(i)
+	list := func(n int, text func(i int) string) string {
+		all := make([]string, n)
+		for i := range all {
+			all[i] = blank() + text(i)
 		}
-		b.WriteString(blank() + "]")
+		return blank() + "[" + strings.Join(all, blank()+",") + blank() + "]"
 	}
-	members := []func(){
-		func() {
-			b.WriteString(`"columns":`)
-			list(len(names), func(i int) { b.WriteString(`{"name":` + w.spelled(names[i]) + "}") })
-		},
-		func() {
-			b.WriteString(`"rows"` + blank() + ":")
-			list(rows, func(row int) {
-				list(len(names), func(i int) { b.WriteString(blank() + cells[row][names[i]]) })
-			})
-		},
-		func() { fmt.Fprintf(&b, `"total_results":%d`, rows) },
-	}
+	columns := list(len(names), func(i int) string { return `{"name":` + w.spelled(names[i]) + "}" })
+	all := list(rows, func(row int) string {
+		return list(len(names), func(i int) string { return cells[row][names[i]] })
+	})
+	members := []string{`"columns":` + columns, `"rows"` + blank() + ":" + all, fmt.Sprintf(`"total_results":%d`, rows)}
 	if w.oneIn(3) {
 		w.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
 	}
-	b.WriteString("{")
-	for i, member := range members {
-		if i > 0 {
-			b.WriteString(blank() + ",")
-		}
-		member()
-	}
-	b.WriteString("}" + blank())
-	return cells, b.Bytes()
+	return cells, []byte("{" + strings.Join(members, blank()+",") + "}" + blank())
 }

@@ -78,7 +78,6 @@ func (e echoing) handler(password string) http.HandlerFunc {
 
 const ticket = "ticket-of-the-caller"
 
-// echoes returns the services of the run.
 func echoes() []echoing {
 	all := []echoing{
 		{name: "more pages, waits", status: 200, response: everyResponse{more: true, pending: true}},
@@ -142,7 +141,6 @@ func TestNothingShowsASecret(t *testing.T) {
 	}
 }
 
-// showSettings shows the parts that a client is created from.
 func (s *showcase) showSettings(f *fixture.Fixture, settings fixture.Setup, password string) {
 	s.show(settings.Auth, f.Client, settings.Options, webdelivery.Dialect{}, webdelivery.RetryPolicy{}, "hits",
 		webdelivery.WAFByBrowser, webdelivery.TrafficShapingByBrowser, webdelivery.OutcomeUnknown, webdelivery.ListTypeGEO, webdelivery.Permit{},
@@ -190,7 +188,6 @@ func (s *showcase) showSettings(f *fixture.Fixture, settings fixture.Setup, pass
 	s.check(f, "settings")
 }
 
-// showResponses shows what needs resources of the service.
 func (s *showcase) showResponses(f *fixture.Fixture) {
 	page, err := f.Client.NetworkLists.Entries(f.Context(), fixture.ListID, webdelivery.EntryOptions{})
 	s.show(page, err)
@@ -317,37 +314,12 @@ func (s *showcase) showEchoes(f *fixture.Fixture, settings fixture.Setup, passwo
 // A text is clipped only after the secrets are removed from it: no beginning of one is left at the end.
 func TestClippingLeavesNoPieceOfASecret(t *testing.T) {
 	t.Parallel()
-	fixture.InService(t, fixture.Setup{}, func(f *fixture.Fixture) {
-		for _, place := range []int{180, 190, 505, 64<<10 - 10} {
-			remove := f.Srv.Fail(testserver.Fault{Status: 400, Body: strings.Repeat("x", place) + fixture.Password})
-			shown := fixture.EveryPrint(fixture.GetTask.Call(f.Context(), f.Client))
-			remove()
-			remove = f.Srv.Fail(testserver.Fault{Status: 200, Body: strings.Repeat("x", place) + fixture.Password})
-			shown += fixture.EveryPrint(fixture.GetTask.Call(f.Context(), f.Client))
-			remove()
-			assert.NotContains(f, shown, fixture.Password[:8])
-			var e *webdelivery.Error
-			require.ErrorAs(f, fixture.GetTask.Call(f.Context(), f.NewClient(f.Srv.URL()+"/elsewhere", fixture.Setup{})), &e)
-			assert.NotContains(f, string(e.Body), fixture.Password[:8])
+	for _, place := range []int{180, 190, 505, 64<<10 - 10} {
+		body := []byte(strings.Repeat("x", place) + fixture.Password)
+		for _, status := range []int{http.StatusOK, http.StatusBadRequest} {
+			client := fixture.Answered(t, func(*http.Request) *http.Response { return fixture.Response(status, body) })
+			assert.NotContains(t, fixture.EveryPrint(fixture.GetTask.Call(t.Context(), client)), fixture.Password[:8])
 		}
-	})
-}
-
-// The response to a login may contain a session in any form, so an error contains only its status text and a few
-// headers.
-func TestErrorsOfALoginKeepNoBody(t *testing.T) {
-	t.Parallel()
-	const token = "SESSIONTOKEN123456"
-	for _, status := range []int{200, 303, 401, 500} {
-		fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
-			f.AddFault(testserver.Fault{Status: status, Body: `{"code":400,"id":"` + token + `","description":"no: ` + token + `"}`, Header: http.Header{"X-Authtoken": {token}}})
-			err := fixture.CreateSession.Call(f.Context(), f.Client)
-			var e *webdelivery.Error
-			require.ErrorAs(f, err, &e)
-			assert.Empty(f, e.Body)
-			assert.Equal(f, "application/json", e.Header.Get("Content-Type"))
-			assert.NotContains(f, fixture.EveryPrint(err), token)
-		})
 	}
 }
 
@@ -369,25 +341,15 @@ func TestTheSessionBeforeIsHiddenToo(t *testing.T) {
 // The service's text cannot forge a line of a log, control a terminal, or fill a disk.
 func TestHostileTextsAreTamed(t *testing.T) {
 	t.Parallel()
-	for name, text := range map[string]string{
-		"newline":   "first\nlevel=ERROR msg=forged",
-		"ANSI":      "\x1b[2Jgone",
-		"direction": "\u202etxt.exe",
-		"1 MB":      strings.Repeat("long ", 200_000),
+	for _, text := range []string{
+		"first\nlevel=ERROR msg=forged", "\x1b[2Jgone", "\u202etxt.exe", strings.Repeat("long ", 200_000),
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			fixture.InService(t, fixture.Setup{}, func(f *fixture.Fixture) {
-				body, err := json.Marshal(map[string]string{"description": text})
-				require.NoError(f, err)
-				f.AddFault(testserver.Fault{Status: 400, Body: string(body)})
-				message := fixture.GetTask.Call(f.Context(), f.Client).Error()
-				assert.Less(f, len(message), 2000)
-				assert.NotContains(f, message, "\n")
-				assert.NotContains(f, message, "\x1b")
-				assert.NotContains(f, message, "\u202e")
-			})
-		})
+		body, err := json.Marshal(map[string]string{"description": text})
+		require.NoError(t, err)
+		client := fixture.Answered(t, func(*http.Request) *http.Response { return fixture.Response(http.StatusBadRequest, body) })
+		message := fixture.GetTask.Call(t.Context(), client).Error()
+		assert.Less(t, len(message), 2000)
+		assert.False(t, strings.ContainsAny(message, "\n\x1b\u202e"), "%q", message)
 	}
 }
 
@@ -396,36 +358,31 @@ func TestHostileTextsAreTamed(t *testing.T) {
 func TestBase64OfEitherAlphabetIsHidden(t *testing.T) {
 	t.Parallel()
 	const secret = "ab??>>c>>?~?"
-	forms := map[string]bool{} // and whether the form differs in the two alphabets
-	auths := []webdelivery.Auth{webdelivery.BasicAuth(fixture.Username, secret), webdelivery.SessionToken(secret)}
+	client := func(auth webdelivery.Auth, form string) *webdelivery.Client {
+		body := []byte("no: " + form + " or Basic " + form)
+		return clientOf(t, auth, func(*http.Request) *http.Response { return fixture.Response(http.StatusBadRequest, body) })
+	}
 	for _, text := range []string{secret, fixture.Username + ":" + secret} {
 		for _, alphabet := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
 			form := alphabet.EncodeToString([]byte(text))
-			forms[form] = strings.ContainsAny(form, "+/-_")
-		}
-	}
-	for form, differs := range forms {
-		require.True(t, differs, form)
-		body := []byte("no: " + form + " or Basic " + form)
-		transport := fixture.RoundTripper(func(*http.Request) (*http.Response, error) { return fixture.Response(http.StatusBadRequest, body), nil })
-		for i, auth := range auths {
-			if i == 1 && strings.TrimRight(form, "=") != base64.RawStdEncoding.EncodeToString([]byte(secret)) {
-				continue // a session has no user name
+			require.True(t, strings.ContainsAny(form, "+/-_"), form)
+			auths := []webdelivery.Auth{webdelivery.BasicAuth(fixture.Username, secret), webdelivery.SessionToken(secret)}
+			if text != secret { // a session has no user name
+				auths = auths[:1]
 			}
-			client, err := webdelivery.NewClient("https://api.example.com", fixture.Customer, auth, webdelivery.WithHTTPClient(&http.Client{Transport: transport}))
-			require.NoError(t, err)
-			var e *webdelivery.Error
-			require.ErrorAs(t, fixture.GetTask.Call(t.Context(), client), &e)
-			assert.NotContains(t, string(e.Body), strings.TrimRight(form, "="))
-			assert.NotContains(t, fixture.EveryPrint(e), strings.TrimRight(form, "="))
-			assert.Contains(t, string(e.Body), "[redacted]")
+			for _, auth := range auths {
+				var e *webdelivery.Error
+				require.ErrorAs(t, fixture.GetTask.Call(t.Context(), client(auth, form)), &e)
+				assert.NotContains(t, fixture.EveryPrint(e), strings.TrimRight(form, "="))
+				assert.Contains(t, string(e.Body), "[redacted]")
+			}
 		}
 	}
 }
 
-// The response to a login may contain a session wherever it is malformed. Nothing of it is in an error, in what the error
-// wraps, or in a log record, neither of Sessions.Create nor of a call for which the client logs in.
-func TestNoErrorShowsAMalformedLogin(t *testing.T) {
+// The response to a login may contain a session in any form, wherever it is malformed. Nothing of it is in an error, in
+// what the error wraps, or in a log record, neither of Sessions.Create nor of a call for which the client logs in.
+func TestErrorsOfALoginKeepNoBody(t *testing.T) {
 	t.Parallel()
 	const marker = "5e5510n"
 	for name, body := range map[string]string{
@@ -451,22 +408,20 @@ func TestNoErrorShowsAMalformedLogin(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				for _, status := range []int{http.StatusOK, http.StatusCreated} {
+				for _, status := range []int{200, 201, 303, 401, 500} {
 					for _, contentType := range []string{"application/json", "text/html", "text/plain"} {
 						s := &showcase{hidden: []string{marker}, prints: map[reflect.Type]int{}}
 						logger := slog.New(slog.NewJSONHandler(s, &slog.HandlerOptions{Level: slog.LevelDebug}))
-						transport := fixture.RoundTripper(func(*http.Request) (*http.Response, error) {
+						client := clientOf(t, webdelivery.SessionAuth(fixture.Username, fixture.Password), func(*http.Request) *http.Response {
 							r := fixture.Response(status, []byte(body))
 							r.Header = http.Header{"Content-Type": {contentType}, "X-Session": {marker}, "Set-Cookie": {"sid=" + marker}}
-							return r, nil
-						})
-						client, err := webdelivery.NewClient("https://api.example.com", fixture.Customer, webdelivery.SessionAuth(fixture.Username, fixture.Password),
-							webdelivery.WithHTTPClient(&http.Client{Transport: transport}), webdelivery.WithLogger(logger),
-							webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1}))
-						require.NoError(t, err)
+							return r
+						}, webdelivery.WithLogger(logger), once)
 						for _, op := range []fixture.Operation{fixture.CreateSession, fixture.GetTask, fixture.GetTask} { // the last one is within the cool-down
 							err := op.Call(t.Context(), client)
-							require.Error(t, err)
+							var e *webdelivery.Error
+							require.ErrorAs(t, err, &e)
+							assert.Empty(t, e.Body)
 							s.show(err, client)
 						}
 						s.check(t, fmt.Sprint(status, " ", contentType))
@@ -502,30 +457,23 @@ func TestForeignCredentialsAreHidden(t *testing.T) {
 // If the SDK or the connection cuts off a body within a secret, the error shows no piece of the secret.
 func TestACutBodyShowsNoPieceOfASecret(t *testing.T) {
 	t.Parallel()
-	for name, tt := range map[string]struct {
-		secret, body string
-		end          error
+	for _, tt := range []struct {
+		body string
+		end  error
 	}{
-		"many secrets before":          {fixture.Password, strings.Repeat(fixture.Password+" ", 5000), io.EOF},
-		"the connection":               {fixture.Password, "no " + fixture.Password[:12], io.ErrUnexpectedEOF},
-		"the connection, in an escape": {fixture.Password, `no \u0063\u006f\u0072\u0072\u00`, io.ErrUnexpectedEOF},
-		"the connection, in Base64":    {fixture.Password, `no Y29ycmVjdC1o`, io.ErrUnexpectedEOF},
+		{strings.Repeat(fixture.Password+" ", 5000), io.EOF},
+		{"no " + fixture.Password[:12], io.ErrUnexpectedEOF},
+		{`no \u0063\u006f\u0072\u0072\u00`, io.ErrUnexpectedEOF},
+		{`no Y29ycmVjdC1o`, io.ErrUnexpectedEOF}, // in Base64
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			transport := fixture.RoundTripper(func(*http.Request) (*http.Response, error) {
-				r := fixture.Response(http.StatusBadRequest, nil)
-				r.Body = io.NopCloser(io.MultiReader(strings.NewReader(tt.body), iotest.ErrReader(tt.end)))
-				return r, nil
-			})
-			client, err := webdelivery.NewClient("https://api.example.com", fixture.Customer, webdelivery.BasicAuth(fixture.Username, tt.secret),
-				webdelivery.WithHTTPClient(&http.Client{Transport: transport}))
-			require.NoError(t, err)
-			var e *webdelivery.Error
-			require.ErrorAs(t, fixture.GetTask.Call(t.Context(), client), &e)
-			rest := strings.TrimLeft(string(e.Body), "x")
-			rest = strings.TrimPrefix(strings.ReplaceAll(strings.ReplaceAll(rest, "[redacted] ", ""), "[redacted]", ""), "no ")
-			assert.Contains(t, "[redacted]", rest, "the mark may be cut off, too")
+		client := fixture.Answered(t, func(*http.Request) *http.Response {
+			r := fixture.Response(http.StatusBadRequest, nil)
+			r.Body = io.NopCloser(io.MultiReader(strings.NewReader(tt.body), iotest.ErrReader(tt.end)))
+			return r
 		})
+		var e *webdelivery.Error
+		require.ErrorAs(t, fixture.GetTask.Call(t.Context(), client), &e)
+		rest := strings.ReplaceAll(strings.ReplaceAll(string(e.Body), "[redacted] ", ""), "[redacted]", "")
+		assert.Contains(t, "[redacted]", strings.TrimPrefix(rest, "no "), "the mark may be cut off, too")
 	}
 }

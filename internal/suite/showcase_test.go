@@ -25,9 +25,8 @@ type showcase struct {
 	prints map[reflect.Type]int
 }
 
-// oddPrints is how many values of a type are also printed with verbs that programs do not use for them: bytes take
-// long.
-const oddPrints = 3
+// allPrints is how many values of a type are printed in every way. Of the others, the fields show what these ways do.
+const allPrints = 10
 
 func (s *showcase) show(values ...any) {
 	if slices.ContainsFunc(values, func(v any) bool { _, is := v.(*webdelivery.PurgeQueue); return is }) {
@@ -47,10 +46,10 @@ func (s *showcase) show(values ...any) {
 func (s *showcase) print(v any) {
 	s.note(reflect.ValueOf(v))
 	s.prints[reflect.TypeOf(v)]++
-	if s.prints[reflect.TypeOf(v)] <= oddPrints {
+	if s.prints[reflect.TypeOf(v)] <= allPrints {
 		s.texts = append(s.texts, fixture.EveryPrint(v))
 	} else {
-		s.texts = append(s.texts, fixture.UsualPrint(v))
+		s.texts = append(s.texts, fmt.Sprintf("%v %#v", v, v))
 	}
 }
 
@@ -121,7 +120,6 @@ func (s *showcase) note(v reflect.Value) {
 	}
 }
 
-// tree returns the errors inside an error, however they are wrapped.
 func tree(v any) []error {
 	var inside []error
 	switch e := v.(type) {

@@ -3,11 +3,11 @@ package suite_test
 import (
 	"bytes"
 	"compress/gzip"
-	"context"
 	"errors"
 	"io"
 	"net/http"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,35 +18,15 @@ import (
 
 	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/internal/fixture"
+	"github.com/webdelivery/webdelivery-go/internal/suite/operations"
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// sized are the kinds of operation by how they read a response: all except rows read it whole.
-var sized = []fixture.Operation{
-	fixture.GetTask, fixture.Submit, fixture.PostWrite, fixture.DeleteOne, fixture.CreateSession,
-	{Name: "Query", Path: fixture.EventsData, Call: func(ctx context.Context, c *webdelivery.Client) error {
-		_, err := c.Stats.Events.Query(ctx, fixture.ADay)
-		return err
-	}},
-	{Name: "All", Path: "/tasks", Call: func(ctx context.Context, c *webdelivery.Client) error {
-		return drain(c.Tasks.All(ctx, webdelivery.TaskListOptions{}), func(...any) {})
-	}},
-	{Name: "AllEntries", Path: "/config/networklists/" + fixture.ListID + "/entries", Call: func(ctx context.Context, c *webdelivery.Client) error {
-		return drain(c.NetworkLists.AllEntries(ctx, fixture.ListID, webdelivery.EntryOptions{}), func(...any) {})
-	}},
-	{Name: "AllEntries ahead", Path: "/config/networklists/" + fixture.ListID + "/entries", Call: func(ctx context.Context, c *webdelivery.Client) error {
-		return drain(c.NetworkLists.AllEntries(ctx, fixture.ListID, webdelivery.EntryOptions{ReadAhead: 4}), func(...any) {})
-	}},
-	{Name: "AddEntries", Path: "/config/networklists/" + fixture.ListID + "/entries", Call: func(ctx context.Context, c *webdelivery.Client) error {
-		_, err := c.NetworkLists.AddEntries(ctx, fixture.ListID, []string{"192.0.2.1"})
-		return err
-	}},
-	streamedRows,
+// sized are operations of each kind by how they read a response: all except rows read it whole.
+var sized = []string{
+	"Tasks.Get", "Purge.Submit", "Do POST", "Do DELETE", "Sessions.Create", "Stats.Events.Query", "Tasks.All", "NetworkLists.AllEntries",
+	"NetworkLists.AllEntries with ReadAhead", "NetworkLists.AddEntries", "Stats.Events.All with a limit",
 }
-
-var streamedRows = fixture.Operation{Name: "Rows", Path: fixture.EventsData, Call: func(ctx context.Context, c *webdelivery.Client) error {
-	return drain(c.Stats.Events.All(ctx, fixture.FirstRows), func(...any) {})
-}}
 
 // aCap limits a response that is read whole, and each value of a stream.
 const aCap = 64 << 10
@@ -114,31 +94,31 @@ func TestEndlessResponses(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			inSized(t, func(f *fixture.Fixture, op fixture.Operation) {
+			inSized(t, func(f *fixture.Fixture, op step) {
 				var taken atomic.Int64
 				f.AddFault(testserver.Fault{Handler: endless(&taken, tt.begin, tt.repeat)})
 				want := webdelivery.ErrResponseTooLarge
-				if op.Name == streamedRows.Name && tt.rows != nil {
+				if op.Kind == operations.Streams && tt.rows != nil {
 					want = tt.rows
 				}
-				require.ErrorIs(f, op.Call(f.Context(), f.Client), want, op.Name)
+				require.ErrorIs(f, op.run(f.Context(), f.Client, func(...any) {}), want, op.Name)
 				assert.Less(f, taken.Load(), int64(aCap+slack), op.Name)
-				assert.Equal(f, 1, f.Requests(op), op.Name)
+				assert.Equal(f, 1, f.Srv.Count(op.Method, op.Pattern()), op.Name)
 			})
 		})
 	}
 	t.Run("gzip bomb", func(t *testing.T) {
 		t.Parallel()
-		inSized(t, func(f *fixture.Fixture, op fixture.Operation) {
+		inSized(t, func(f *fixture.Fixture, op step) {
 			f.AddFault(testserver.Fault{Handler: sendBomb})
-			require.ErrorIs(f, op.Call(f.Context(), f.Client), webdelivery.ErrResponseTooLarge, op.Name)
-			assert.Equal(f, 1, f.Requests(op), op.Name)
+			require.ErrorIs(f, op.run(f.Context(), f.Client, func(...any) {}), webdelivery.ErrResponseTooLarge, op.Name)
+			assert.Equal(f, 1, f.Srv.Count(op.Method, op.Pattern()), op.Name)
 		})
 	})
 	// The client reads the beginning of a rejection, and some more so that the connection can be used again.
 	t.Run("refusal", func(t *testing.T) {
 		t.Parallel()
-		inSized(t, func(f *fixture.Fixture, op fixture.Operation) {
+		inSized(t, func(f *fixture.Fixture, op step) {
 			var taken atomic.Int64
 			send := endless(&taken, `{"description":"`, "a")
 			f.AddFault(testserver.Fault{Handler: func(w http.ResponseWriter, r *http.Request) {
@@ -146,7 +126,7 @@ func TestEndlessResponses(t *testing.T) {
 				w.WriteHeader(http.StatusBadRequest)
 				send(w, r)
 			}})
-			err := op.Call(f.Context(), f.Client)
+			err := op.run(f.Context(), f.Client, func(...any) {})
 			require.ErrorIs(f, err, webdelivery.ErrBadRequest, op.Name)
 			assert.Less(f, taken.Load(), int64(512<<10), op.Name)
 			var e *webdelivery.Error
@@ -158,10 +138,12 @@ func TestEndlessResponses(t *testing.T) {
 }
 
 // inSized runs a test for each kind of operation, with the cap.
-func inSized(t *testing.T, test func(f *fixture.Fixture, op fixture.Operation), options ...webdelivery.Option) {
+func inSized(t *testing.T, test func(f *fixture.Fixture, op step), options ...webdelivery.Option) {
 	t.Helper()
-	for _, op := range sized {
-		fixture.InService(t, fixture.Setup{Options: append(options, webdelivery.WithMaxResponseBytes(aCap))}, func(f *fixture.Fixture) { test(f, op) })
+	for _, op := range everyStep() {
+		if slices.Contains(sized, op.String()) {
+			fixture.InService(t, fixture.Setup{Options: append(options, webdelivery.WithMaxResponseBytes(aCap))}, func(f *fixture.Fixture) { test(f, op) })
+		}
 	}
 }
 
@@ -176,13 +158,10 @@ func TestStreamsTakeConstantMemory(t *testing.T) { //nolint:paralleltest // what
 	} {
 		t.Run(name, func(t *testing.T) {
 			body := &repeated{text: text[0], then: strings.Repeat(text[1], 1000), left: length}
-			send := fixture.RoundTripper(func(*http.Request) (*http.Response, error) {
-				return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(body)}, nil
-			})
-			client, err := webdelivery.NewClient("https://api.example.com", fixture.Customer, webdelivery.BasicAuth(fixture.Username, fixture.Password),
-				webdelivery.WithHTTPClient(&http.Client{Transport: send}), webdelivery.WithMaxResponseBytes(1<<30),
-				webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1}))
-			require.NoError(t, err)
+			client := clientOf(t, webdelivery.BasicAuth(fixture.Username, fixture.Password), func(*http.Request) *http.Response {
+				return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(body)}
+			}, webdelivery.WithMaxResponseBytes(1<<30), once)
+			var err error
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			for _, err = range client.Stats.Events.All(t.Context(), fixture.FirstRows) {
@@ -262,30 +241,26 @@ func raw(taken *atomic.Int64, begin, repeat string) http.HandlerFunc {
 // The transport limits what comes before a body: headers, and interim responses.
 func TestEndlessHeaders(t *testing.T) {
 	t.Parallel()
-	once := webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1})
-	for name, text := range endlessHeaders {
+	for name, text := range map[string][2]string{
+		"many headers":        {"HTTP/1.1 200 OK\r\n", "X-A: " + strings.Repeat("a", 1000) + "\r\n"},
+		"one header":          {"HTTP/1.1 200 OK\r\nX-A: ", strings.Repeat("a", 1000)},
+		"status line":         {"HTTP/1.1 200 ", strings.Repeat("a", 1000)},
+		"continue":            {"", "HTTP/1.1 100 Continue\r\n\r\n"},
+		"early hints":         {"", "HTTP/1.1 103 Early Hints\r\nLink: </" + strings.Repeat("a", 900) + ">; rel=preload\r\n\r\n"},
+		"a chunk's extension": {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;", strings.Repeat("a", 1000)},
+		"trailers":            {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n", "X-A: " + strings.Repeat("a", 1000) + "\r\n"},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inSized(t, func(f *fixture.Fixture, op fixture.Operation) {
+			inSized(t, func(f *fixture.Fixture, op step) {
 				f.HTTP.Transport.(*http.Transport).MaxResponseHeaderBytes = aCap
 				var taken atomic.Int64
 				f.AddFault(testserver.Fault{Handler: raw(&taken, text[0], text[1])})
-				err := op.Call(f.Context(), f.Client)
+				err := op.run(f.Context(), f.Client, func(...any) {})
 				var e *webdelivery.Error
 				require.ErrorAs(f, err, &e, op.Name)
 				assert.Less(f, taken.Load(), int64(aCap+slack), op.Name)
 			}, once)
 		})
 	}
-}
-
-// endlessHeaders are beginnings of responses, and what follows for ever.
-var endlessHeaders = map[string][2]string{
-	"many headers":        {"HTTP/1.1 200 OK\r\n", "X-A: " + strings.Repeat("a", 1000) + "\r\n"},
-	"one header":          {"HTTP/1.1 200 OK\r\nX-A: ", strings.Repeat("a", 1000)},
-	"status line":         {"HTTP/1.1 200 ", strings.Repeat("a", 1000)},
-	"continue":            {"", "HTTP/1.1 100 Continue\r\n\r\n"},
-	"early hints":         {"", "HTTP/1.1 103 Early Hints\r\nLink: </" + strings.Repeat("a", 900) + ">; rel=preload\r\n\r\n"},
-	"a chunk's extension": {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;", strings.Repeat("a", 1000)},
-	"trailers":            {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n", "X-A: " + strings.Repeat("a", 1000) + "\r\n"},
 }

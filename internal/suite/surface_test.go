@@ -1,11 +1,11 @@
 package suite_test
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"os"
+	"maps"
+	"os/exec"
 	"path"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,74 +17,22 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/outcomes"
 )
 
-// exportedDecls yields the exported declarations of the package's files, with their comments.
-func exportedDecls(t *testing.T) (decls []*ast.GenDecl, funcs []*ast.FuncDecl) {
+func sources(t *testing.T) map[string]string {
 	t.Helper()
-	files, err := os.ReadDir(root)
-	require.NoError(t, err)
-	for _, f := range files {
-		if !strings.HasSuffix(f.Name(), ".go") || strings.HasSuffix(f.Name(), "_test.go") {
-			continue
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), path.Join(root, f.Name()), nil, parser.ParseComments)
-		require.NoError(t, err)
-		for _, d := range file.Decls {
-			switch d := d.(type) {
-			case *ast.GenDecl:
-				decls = append(decls, d)
-			case *ast.FuncDecl:
-				if d.Name.IsExported() {
-					funcs = append(funcs, d)
-				}
-			}
-		}
-	}
-	return decls, funcs
+	all := texts(t, ".go")
+	maps.DeleteFunc(all, func(name, _ string) bool { return strings.Contains(name, "/") || strings.HasSuffix(name, "_test.go") })
+	return all
 }
 
-// Types and constants show nothing of the internal packages in go doc. Fields that are not exported may.
+// Types and constants show nothing of the internal packages in go doc.
 func TestNoDeclarationShowsAnInternalPackage(t *testing.T) {
 	t.Parallel()
-	inner := func(e ast.Expr) (found string) {
-		if e == nil {
-			return ""
-		}
-		ast.Inspect(e, func(n ast.Node) bool {
-			if s, ok := n.(*ast.SelectorExpr); ok {
-				if x, ok := s.X.(*ast.Ident); ok {
-					if info, err := os.Stat(path.Join(root, "internal", x.Name)); err == nil && info.IsDir() {
-						found = x.Name + "." + s.Sel.Name
-					}
-				}
-			}
-			return true
-		})
-		return found
-	}
-	decls, _ := exportedDecls(t)
-	for _, d := range decls {
-		for _, spec := range d.Specs {
-			switch s := spec.(type) {
-			case *ast.TypeSpec:
-				if !s.Name.IsExported() {
-					continue
-				}
-				if fields, isStruct := s.Type.(*ast.StructType); isStruct {
-					for _, f := range fields.Fields.List {
-						if len(f.Names) == 0 || f.Names[0].IsExported() {
-							assert.Empty(t, inner(f.Type), s.Name.Name)
-						}
-					}
-				} else {
-					assert.Empty(t, inner(s.Type), s.Name.Name)
-				}
-			case *ast.ValueSpec:
-				if d.Tok == token.CONST && s.Names[0].IsExported() {
-					for _, v := range s.Values {
-						assert.Empty(t, inner(v), s.Names[0].Name)
-					}
-				}
-			}
+	inner := `.*\b(` + strings.Join(slices.Sorted(maps.Keys(mayImport)), "|") + `)\.[A-Z]`
+	assert.Empty(t, regexp.MustCompile(inner).FindAllString(readPage(t, "api/current.txt"), -1))
+	block, exported := regexp.MustCompile(`(?ms)^const (?:\(.*?^\)|.*?$)`), regexp.MustCompile(`(?m)^(?:const |\t)[A-Z]`+inner)
+	for name, text := range sources(t) {
+		for _, constants := range block.FindAllString(text, -1) {
+			assert.Empty(t, exported.FindString(constants), name)
 		}
 	}
 }
@@ -100,27 +48,54 @@ func TestConstantsAgree(t *testing.T) {
 // The comment of a symbol has at most 15 lines. What is longer is a section of a page.
 func TestCommentsAreShort(t *testing.T) {
 	t.Parallel()
-	check := func(name string, c *ast.CommentGroup) {
-		if c == nil {
-			return
+	symbol, line := regexp.MustCompile(`(?m)((?:^//.*\n)+)^((?:func|type) (?:\([^)]*\) )?[A-Z]\w*)`), regexp.MustCompile(`(?m)^// [^\[]`)
+	for _, text := range sources(t) {
+		for _, m := range symbol.FindAllStringSubmatch(text, -1) {
+			assert.LessOrEqual(t, len(line.FindAllString(m[1], -1)), 15, m[2])
 		}
-		lines := 0
-		for _, line := range c.List {
-			if text := strings.TrimPrefix(line.Text, "//"); text != "" && !strings.HasPrefix(text, " [") {
-				lines++
+	}
+}
+
+// What judges the SDK does not know it: the fake and the conformance suite are written from the service document alone.
+func TestTheFakeDoesNotKnowTheSDK(t *testing.T) {
+	t.Parallel()
+	deps := goList(t, "-deps", "./internal/testserver", "./internal/conformance", "./internal/hostile")
+	assert.NotContains(t, deps, "github.com/webdelivery/webdelivery-go")
+}
+
+func goList(t *testing.T, args ...string) []string {
+	t.Helper()
+	list := exec.CommandContext(t.Context(), "go", append([]string{"list"}, args...)...)
+	list.Dir = root
+	out, err := list.Output()
+	require.NoError(t, err)
+	return strings.Fields(string(out))
+}
+
+// mayImport has the internal packages of the product, and which others each may import.
+var mayImport = map[string][]string{
+	"address": nil, "batch": {"outcomes"}, "filelock": nil, "lists": {"redact"}, "outcomes": nil, "pace": nil, "paging": nil,
+	"redact": nil, "resume": nil, "rowjson": {"wire"}, "transport": {"address", "outcomes", "pace", "redact", "wire"}, "wire": nil,
+}
+
+// Each internal package of the product imports only these others, and only transport imports net/http. The compiler sees
+// no wrong import as long as there is no circle.
+func TestImports(t *testing.T) {
+	t.Parallel()
+	const prefix = "github.com/webdelivery/webdelivery-go/internal/"
+	imports := func(of string) []string { return goList(t, "-f", `{{join .Imports "\n"}}`, of) }
+	for name, allowed := range mayImport {
+		for _, of := range imports("./internal/" + name) {
+			if inner, own := strings.CutPrefix(of, prefix); own {
+				assert.Contains(t, allowed, inner, name)
 			}
+			assert.True(t, name == "transport" || path.Dir(of) != "net" || path.Base(of) != "http", "%s imports %s", name, of)
+			assert.NotEqual(t, path.Dir(path.Clean(prefix)), of, "%s imports the root", name)
 		}
-		assert.LessOrEqual(t, lines, 15, name)
 	}
-	decls, funcs := exportedDecls(t)
-	for _, f := range funcs {
-		check(f.Name.Name, f.Doc)
-	}
-	for _, d := range decls {
-		for _, spec := range d.Specs {
-			if s, ok := spec.(*ast.TypeSpec); ok && s.Name.IsExported() {
-				check(s.Name.Name, d.Doc)
-			}
+	for _, of := range imports(".") {
+		if inner, own := strings.CutPrefix(of, prefix); own {
+			assert.Contains(t, slices.Collect(maps.Keys(mayImport)), inner, "add it here, and to docs/internals/architecture.md")
 		}
 	}
 }

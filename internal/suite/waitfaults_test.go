@@ -30,13 +30,13 @@ const outage = 9 * time.Minute
 
 // disturbWait waits while a fault lasts: for one request, or for nine minutes.
 func disturbWait(f *fixture.Fixture, row faultRow, v variant, op operationOf, is promise, when moment) {
-	prepared := prepare(f, op)
+	use := prepare(f, op)
 	before, began := f.Srv.Count(op.Method, op.Pattern()), time.Now()
 	dials, remove := addFault(f, v, op, when)
 	time.AfterFunc(outage, remove)
-	prepared.use.Poll = 20 * time.Second
+	use.Poll = 20 * time.Second
 	var failed []webdelivery.Progress
-	prepared.use.Show = func(shown ...any) {
+	use.Show = func(shown ...any) {
 		for _, value := range shown {
 			if p, is := value.(webdelivery.Progress); is && p.Err != nil {
 				failed = append(failed, p)
@@ -44,7 +44,7 @@ func disturbWait(f *fixture.Fixture, row faultRow, v variant, op operationOf, is
 		}
 	}
 
-	_, err := prepared.call(f.Context(), f.Client)
+	_, err := op.Call(f.Context(), f.Client, use)
 	sent := f.Srv.Count(op.Method, op.Pattern()) - before
 
 	ends := slices.Contains(endsWait, row.fault) || when.skip == 0 && slices.Contains(endsFirstPoll, row.fault)
