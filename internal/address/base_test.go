@@ -67,10 +67,8 @@ func TestABaseURLThatReachesTooFar(t *testing.T) {
 	const rather = ", but the client appends /<customer>/v1 itself; leave that out, as in https://api.example.com"
 	for customer, paths := range map[string]struct{ version, name, fine []string }{
 		"ac me": {
-			version: []string{
-				"/v1", "/v1/", "/%761", "/ac%20me/v1", "/root/v1", "/V1", "/%56%31", "/x%2Fv1", "/x%2fV1", "/v1%2F",
-			},
-			name: []string{"/ac%20me", "/root/ac%20me/", "/AC%20ME", "/x%2Fac%20me"},
+			version: []string{"/v1", "/v1/", "/%761", "/ac%20me/v1", "/root/v1", "/V1", "/%56%31", "/x%2Fv1", "/x%2fV1", "/v1%2F"},
+			name:    []string{"/ac%20me", "/root/ac%20me/", "/AC%20ME", "/x%2Fac%20me"},
 			fine: []string{
 				"", "/", "/v1/root", "/xv1", "/v2", "/ac%20me/root", "/ac", "/acme", "/me", "/ac%20%20me", "/gateway/api/v1x", "/v1.0", "/v1.1", "/v%201", "/.v1",
 				"/v1-beta", "/v1%2Froot", "/v11", "/v", "/1",

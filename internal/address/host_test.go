@@ -14,7 +14,8 @@ import (
 // the letter case of a zone.
 func TestSpellingsOfAHost(t *testing.T) {
 	t.Parallel()
-	tests := []struct {
+	keys := map[string]bool{}
+	for _, tt := range []struct {
 		host      string // as net/http dials it
 		spellings map[string]string
 	}{
@@ -31,9 +32,7 @@ func TestSpellingsOfAHost(t *testing.T) {
 		}},
 		{"192.0.2.1", map[string]string{"https://192.0.2.1": "", "https://[::ffff:192.0.2.1]": "[::ffff:192.0.2.1]", "https://[::ffff:c000:201]:443": "[::ffff:192.0.2.1]"}},
 		{"[fe80::1%Eth0]", map[string]string{"https://[fe80::1%25Eth0]": "", "https://[FE80:0::1%25Eth0]": "", "https://[fe80::1%25eth0]": "[fe80::1%eth0]"}},
-	}
-	keys := map[string]bool{}
-	for _, tt := range tests {
+	} {
 		key := ""
 		for spelling, host := range tt.spellings {
 			b, err := address.Parse(spelling, "acme", false)
