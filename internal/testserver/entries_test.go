@@ -1,8 +1,11 @@
 package testserver_test
 
 import (
+	"fmt"
+	"net/http"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -17,6 +20,15 @@ func addresses(from, to int) []string {
 		texts = append(texts, netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}).String())
 	}
 	return texts
+}
+
+func (f fake) add(list string, texts ...string) response {
+	f.t.Helper()
+	var body strings.Builder
+	for i, text := range texts {
+		fmt.Fprintf(&body, `%c{"entry":%q}`, "[,"[min(i, 1)], text)
+	}
+	return f.do(http.MethodPost, "/config/networklists/"+list+"/entries", body.String()+"]")
 }
 
 // Open points 26 and 27: values with the same meaning are one entry, with the text of the first one.

@@ -24,18 +24,9 @@ func (f fake) rowsOf(start, end string) []string {
 	got := f.result(events, "starttime", start, "endtime", end, "dimensions", everything, "limit", "100000000")
 	require.NoError(f.t, json.Unmarshal(got.Rows, &rows))
 	require.Len(f.t, rows, got.Total)
-	out := make([]string, len(rows))
-	for i, row := range rows {
-		out[i] = string(row)
-	}
-	return out
-}
-
-// times returns the beginnings of rows, up to the end of their first value.
-func times(rows []string) []string {
-	out := make([]string, len(rows))
-	for i, row := range rows {
-		out[i] = row[:len(`["2026-11-20T11:00:00.000"`)]
+	var out []string
+	for _, row := range rows {
+		out = append(out, string(row))
 	}
 	return out
 }
@@ -49,9 +40,10 @@ func TestGeneratorIsDeterministic(t *testing.T) {
 		f := start(t, cfg)
 		whole := f.rowsOf("2026-11-20T09:58:20", "2026-11-20T10:00:00")
 		assert.InDelta(t, rate*100, len(whole), 1.01)
-		assert.True(t, slices.IsSorted(times(whole)))
-		assert.True(t, slices.Equal(whole, f.rowsOf("2026-11-20T09:58:20", "2026-11-20T10:00:00")), "asked again")
-
+		assert.True(t, slices.IsSortedFunc(whole, func(a, b string) int {
+			end := len(`["2026-11-20T11:00:00.000"`)
+			return strings.Compare(a[:end], b[:end])
+		}))
 		var parts []string
 		cuts := []string{"2026-11-20T09:58:20", "2026-11-20T09:58:21", "2026-11-20T09:59:07", "2026-11-20T09:59:59", "2026-11-20T10:00:00"}
 		for i := range cuts[1:] {
@@ -72,16 +64,14 @@ func TestGeneratorIsDeterministic(t *testing.T) {
 func TestGeneratedTraffic(t *testing.T) {
 	t.Parallel()
 	f := start(t, testserver.Config{EventsPerSecond: 0.5})
-	for _, family := range allFamilies() {
-		got := f.result(family)
-		assert.NotEmpty(t, decodeRows(t, got), family)
+	for family := range families {
+		assert.NotEmpty(t, decodeRows(t, f.result(family)), family)
 	}
 	for dimension, values := range map[string]int{
 		"event_type": 6, "event_action": 2, "event_severity": 4, "client_browser": 7, "client_country_code": 12, "client_asn": 14,
 		"domain": 4, "property": 3,
 	} {
-		got := f.result(requests, "dimensions", dimension, "sortby", "-hits", "limit", "100")
-		rows := decodeRows(t, got)
+		rows := decodeRows(t, f.result(requests, "dimensions", dimension, "sortby", "-hits", "limit", "100"))
 		assert.Len(t, rows, values, dimension)
 		most, _ := rows[0][1].(json.Number).Int64()
 		least, _ := rows[len(rows)-1][1].(json.Number).Int64()
@@ -94,11 +84,10 @@ func TestGeneratedTraffic(t *testing.T) {
 	for _, network := range decodeRows(t, f.result(requests, "dimensions", "client_country_code,client_asn", "limit", "100")) {
 		assert.Equal(t, network[0] == nil, network[1] == nil)
 	}
-	var ips []string
+	ips := map[any]bool{}
 	for _, row := range decodeRows(t, f.result(wafTop+"clientip")) {
-		ip, _ := row[0].(string)
-		assert.True(t, netip.MustParseAddr(ip).IsValid())
-		ips = append(ips, ip)
+		assert.True(t, netip.MustParseAddr(row[0].(string)).IsValid())
+		ips[row[0]] = true
 	}
-	assert.Len(t, slices.Compact(slices.Sorted(slices.Values(ips))), 20)
+	assert.Len(t, ips, 20)
 }

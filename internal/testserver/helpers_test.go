@@ -32,6 +32,12 @@ func start(t *testing.T, cfg testserver.Config) fake {
 	}
 	s := testserver.New(cfg)
 	s.ListenMemory()
+	return using(t, s)
+}
+
+// using returns a client of a server that listens, and closes both after the test.
+func using(t *testing.T, s *testserver.Server) fake {
+	t.Helper()
 	transport := s.Transport()
 	t.Cleanup(func() {
 		transport.CloseIdleConnections()

@@ -25,21 +25,14 @@ const (
 	shapeTop = "/stats/security/trafficshaping/topk/"
 )
 
-// Section 4.3: the categories.
-var (
-	wafCategories     = []string{"browser", "clientip", "country", "requestpath", "ruleid", "severity"}
-	shapingCategories = []string{"browser", "clientip", "country", "ratelimitclientip", "ratelimitcountry", "requestpath"}
-)
-
-func allFamilies() []string {
-	all := []string{events, waf, requests, shaping}
-	for _, c := range wafCategories {
-		all = append(all, wafTop+c)
-	}
-	for _, c := range shapingCategories {
-		all = append(all, shapeTop+c)
-	}
-	return all
+// Section 4.3: the families, each with a dimension that it has.
+var families = map[string]string{
+	events: "event_type", waf: "event_severity", requests: "event_type", shaping: "event_type",
+	wafTop + "browser": "client_browser", wafTop + "clientip": "client_ip", wafTop + "country": "client_country_code",
+	wafTop + "requestpath": "request_path", wafTop + "ruleid": "rule_id", wafTop + "severity": "event_severity",
+	shapeTop + "browser": "client_browser", shapeTop + "clientip": "client_ip", shapeTop + "country": "client_country_code",
+	shapeTop + "ratelimitclientip": "client_ip", shapeTop + "ratelimitcountry": "client_country_code",
+	shapeTop + "requestpath": "request_path",
 }
 
 func at(clock string) time.Time {
@@ -99,20 +92,8 @@ func startWithSample(t *testing.T) fake {
 // a parameter.
 func parameters(family string, pairs ...string) url.Values {
 	v := url.Values{
-		"dimensions": {"event_type"}, "metrics": {"hits"}, "granularity": {"day"},
+		"dimensions": {families[family]}, "metrics": {"hits"}, "granularity": {"day"},
 		"starttime": {"2026-11-19T00:00:00"}, "endtime": {"2026-11-21T00:00:00"},
-	}
-	for prefix, key := range map[string]string{
-		events: "event_type", waf: "event_severity", shaping: "event_type",
-		wafTop + "browser": "client_browser", wafTop + "clientip": "client_ip", wafTop + "country": "client_country_code",
-		wafTop + "requestpath": "request_path", wafTop + "ruleid": "rule_id", wafTop + "severity": "event_severity",
-		shapeTop + "browser": "client_browser", shapeTop + "clientip": "client_ip", shapeTop + "country": "client_country_code",
-		shapeTop + "ratelimitclientip": "client_ip", shapeTop + "ratelimitcountry": "client_country_code",
-		shapeTop + "requestpath": "request_path",
-	} {
-		if family == prefix {
-			v.Set("dimensions", key)
-		}
 	}
 	if family == events {
 		v.Del("metrics")
@@ -135,14 +116,7 @@ func (f fake) data(family string, pairs ...string) response {
 
 // result is the body of a data query, with rows as received.
 type result struct {
-	Query struct {
-		StartTime  string   `json:"starttime"`
-		EndTime    string   `json:"endtime"`
-		Start      *int     `json:"start"`
-		Limit      *int     `json:"limit"`
-		Dimensions []string `json:"dimensions"`
-		Filters    string   `json:"filters"`
-	} `json:"query"`
+	Query   json.RawMessage `json:"query"`
 	Columns []struct {
 		Name string `json:"name"`
 	} `json:"columns"`
@@ -188,4 +162,107 @@ func TestSection25Dimensions(t *testing.T) {
 		`["2026-11-20T12:00:00.000",null,"LATEST",null,null,null,null,null,null,null,null,null,null,null]]`, string(got.Rows))
 	f.Clock().Advance(time.Millisecond)
 	assert.Equal(t, 8, f.result(events).Total)
+}
+
+// Section 4.2: filters have the operators == and !=, combined with OR (the comma) or AND (the semicolon), never both.
+func TestSection42Filters(t *testing.T) {
+	t.Parallel()
+	f := startWithSample(t)
+	for total, expressions := range map[int][]string{ // -1: refused
+		0: {
+			"event_action==warn", "event_action==WARN;event_action==BLOCK", "client_ip==203.0.113.3", "client_asn==064498",
+			"client_asn==abc", "client_asn==9007199254740992", `request_path==/\\é`, "request_path==/==/",
+			"event_timestamp_ms==2026-11-20T11:05:00",
+		},
+		1: {
+			"event_action==WARN;event_type==WAF", "client_asn==9007199254740993", "client_asn==;client_ip!=",
+			`request_path==/a\,b\;c`, `request_path==/a\,b\;c;rule_id==c1`, `request_path==/\é`, `client_browser=="odd" & <b>`,
+		},
+		2: {
+			"event_action!=WARN;event_action!=BLOCK", "client_ip==203.0.113.1", "client_asn==64498",
+			`request_path==/a\,b\;c,rule_id==r1`, "event_timestamp_ms==2026-11-20T11:05:00.000",
+		},
+		3: {"event_action==WARN", "rule_id=="},
+		4: {"event_action!=WARN", "rule_id!="},
+		5: {"event_action==WARN,event_action==BLOCK", "event_action==WARN,rule_id==r1,client_ip==2001:db8::1"},
+		7: {"request_path!==="},
+		-1: {
+			"event_action==WARN,event_type==WAF;rule_id==r1", "event_action==WARN;event_type==WAF,rule_id==r1",
+			`request_path==/a\,b,rule_id==r1;rule_id==r2`, "event_action", "event_action=WARN", "event_action<WARN", "==WARN",
+			"!=WARN", " event_action==WARN", "event_action ==WARN", "event_action==WARN,", ";event_action==WARN",
+			"event_action==WARN,,rule_id==r1", `event_action\,==WARN`, "nothing==1", "hits==1", "customer==acme",
+			"event_action==WARN;customer==acme", "Event_Action==WARN",
+		},
+	} {
+		for _, filters := range expressions {
+			if total < 0 {
+				assert.Equal(t, 400, f.data(events, "filters", filters).status, filters)
+				continue
+			}
+			assert.Equal(t, total, f.result(events, "filters", filters).Total, filters)
+		}
+	}
+	// In aggregated data, a filter accepts every dimension of the family, also those that are not columns, and no
+	// others.
+	assert.Equal(t, `[["CUSTOM",1],["RATE_LIMIT_IP",1]]`, string(f.result(requests, "filters", "client_country_code==CN").Rows))
+	assert.Equal(t, 400, f.data(requests, "filters", "client_ip==203.0.113.1").status)
+	assert.Equal(t, 400, f.data(requests, "filters", "event_timestamp_ms==2026-11-20T00:00:00.000").status)
+	assert.Equal(t, 400, f.data(wafTop+"ruleid", "filters", "client_asn==1").status)
+}
+
+func decodeRows(t *testing.T, r result) [][]any {
+	t.Helper()
+	var rows [][]any
+	dec := json.NewDecoder(strings.NewReader(string(r.Rows)))
+	dec.UseNumber()
+	require.NoError(t, dec.Decode(&rows))
+	return rows
+}
+
+// Section 4.3: which events belong to which family, and how they are counted.
+func TestSection43Families(t *testing.T) {
+	t.Parallel()
+	f := startWithSample(t)
+	for _, tc := range []struct{ family, dimensions, rows string }{
+		{waf, "event_severity", `[["CRITICAL",1],["ERROR",1],["WARNING",1]]`},
+		{waf, "event_timestamp_ms,waf_action", `[["2026-11-19T00:00:00.000","WARN",1],["2026-11-20T00:00:00.000","BLOCK",1],["2026-11-20T00:00:00.000","WARN",1]]`},
+		{waf, "client_asn,client_country_code", `[[64496,"CN",1],[64498,"US",2]]`},
+		{requests, "event_action", `[[null,1],["ALLOW",1],["BLOCK",2],["WARN",3]]`},
+		{requests, "client_asn", `[[null,2],[64496,2],[64498,2],[9007199254740993,1]]`},
+		{shaping, "event_type", `[["BLOCK_COUNTRY",1],["RATE_LIMIT_IP",1]]`},
+		{shaping, "event_timestamp_ms", `[["2026-11-20T00:00:00.000",2]]`},
+		{wafTop + "browser", "client_browser", `[["Chrome",1],["Firefox",1],["Safari",1]]`},
+		{wafTop + "clientip", "client_ip", `[["203.0.113.1",2],["203.0.113.2",1]]`},
+		{wafTop + "country", "client_country_code", `[["US",2],["CN",1]]`},
+		{wafTop + "requestpath", "request_path", `[["/",1],["/a,b;c",1],["/login",1]]`},
+		{wafTop + "ruleid", "rule_id,event_type", `[["c1","CUSTOM",1],["r1","WAF",1],["r2","WAF",1]]`},
+		{wafTop + "severity", "event_severity", `[["CRITICAL",1],["ERROR",1],["WARNING",1]]`},
+		{shapeTop + "browser", "client_browser", `[[null,1],["Chrome",1]]`},
+		{shapeTop + "clientip", "client_ip", `[["203.0.113.2",1],["203.0.113.30",1]]`},
+		{shapeTop + "country", "client_country_code", `[["CN",1],["RU",1]]`},
+		{shapeTop + "ratelimitclientip", "client_ip", `[["203.0.113.2",1]]`},
+		{shapeTop + "ratelimitcountry", "client_country_code", `[]`},
+		{shapeTop + "requestpath", "domain,request_path", `[["www.example.com","/",1],["www.example.com","/login",1]]`},
+	} {
+		got := f.result(tc.family, "dimensions", tc.dimensions)
+		assert.Equal(t, tc.rows, string(got.Rows), "%s %s", tc.family, tc.dimensions)
+		assert.Equal(t, tc.dimensions+",hits", got.columns())
+		assert.Len(t, decodeRows(t, got), got.Total)
+	}
+}
+
+// Config.RecordingDelay: in every family, an event appears so long after its time, and keeps its time.
+func TestRecordingDelay(t *testing.T) {
+	t.Parallel()
+	f := start(t, testserver.Config{RecordingDelay: 5 * time.Second, EventsPerSecond: 10})
+	f.AddEvents(testserver.Event{Time: noon, Type: "WAF", RuleID: "r", Domain: "added.example"})
+	span := []string{"starttime", "2026-11-20T11:59:50", "endtime", "2026-11-20T12:00:10", "filters", "domain==added.example"}
+	assert.InDelta(t, 50, f.EventCount(noon.Add(-10*time.Second), noon.Add(10*time.Second)), 2)
+	f.Clock().Advance(5*time.Second - time.Millisecond)
+	assert.Equal(t, 0, f.result(events, span...).Total)
+	assert.Equal(t, `[]`, string(f.result(requests, span...).Rows))
+	f.Clock().Advance(time.Millisecond)
+	assert.Equal(t, 1, f.result(events, span...).Total)
+	assert.Equal(t, `[["WAF",1]]`, string(f.result(requests, span...).Rows))
+	assert.InDelta(t, 100, f.EventCount(noon.Add(-10*time.Second), noon.Add(10*time.Second)), 2)
 }
