@@ -237,9 +237,7 @@ func TestCluster(t *testing.T) {
 		}
 		one, other := process(), process()
 		w.allGood(w.purging(w.soon(), one, other)())
-		id, err := one.Enqueue(w.soon(), object(3))
-		require.NoError(w, err)
-		_, err = w.result(other, id)
+		_, err := w.result(other, w.enqueue(one, object(3)))
 		require.NoError(w, err)
 	})
 }

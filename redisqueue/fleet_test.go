@@ -171,7 +171,7 @@ func (w *world) steady(l load) (refusals []event) {
 	}
 	tick := time.NewTicker(time.Second / time.Duration(l.perSecond))
 	defer tick.Stop()
-	before, calls := w.commands(), l.perSecond*l.seconds
+	before, calls := w.info("stats", "total_commands_processed"), l.perSecond*l.seconds
 	for i := range calls {
 		<-tick.C
 		for p, c := range all {
@@ -195,7 +195,7 @@ func (w *world) steady(l load) (refusals []event) {
 		}
 	}
 	w.Logf("%s: %s; refused: %s; %d requests accepted; %.1f commands per URI", l.name, spread(took), spread(tookRefused),
-		len(w.service.Purged()), float64(w.commands()-before)/float64(len(took)))
+		len(w.service.Purged()), float64(w.info("stats", "total_commands_processed")-before)/float64(len(took)))
 	assert.Len(w, w.purged(), len(took))
 	for uri := range w.purged() {
 		assert.NotContains(w, uri, refused.URIPattern)
@@ -213,15 +213,6 @@ func spread(took []time.Duration) string {
 	return fmt.Sprintf("%d with p50 %v, p99 %v, longest %v", len(took), ms(took[len(took)/2]), ms(took[len(took)*99/100]), ms(took[len(took)-1]))
 }
 
-// commands returns how many commands Redis has executed.
-func (w *world) commands() (n int) {
-	info, err := w.admin().Info(w.Context(), "stats").Result()
-	assert.NoError(w, err)
-	_, rest, _ := strings.Cut(info, "total_commands_processed:")
-	_, _ = fmt.Sscan(rest, &n)
-	return n
-}
-
 // 10,000 waiting calls take little memory.
 func TestMemory(t *testing.T) {
 	t.Parallel()
@@ -231,21 +222,14 @@ func TestMemory(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.pause(time.Hour)
 		q := w.process(func(o *redisqueue.Options) { o.Lease = time.Minute })
-		memory := func() (n int) {
-			info, err := w.admin().Info(w.Context(), "memory").Result()
-			assert.NoError(w, err)
-			_, rest, _ := strings.Cut(info, "used_memory:")
-			_, _ = fmt.Sscan(rest, &n)
-			return n
-		}
-		before := memory()
+		before := w.info("memory", "used_memory")
 		ctx, cancel := context.WithCancel(w.Context())
 		var calls sync.WaitGroup
 		for i := range 10_000 {
 			calls.Go(func() { _, _ = q.Purge(ctx, object(i)) })
 		}
 		w.queued(10_000)
-		used := memory() - before
+		used := w.info("memory", "used_memory") - before
 		w.Logf("%d bytes", used)
 		assert.Less(w, used, 3_000_000)
 		w.goOn()

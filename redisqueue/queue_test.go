@@ -61,10 +61,8 @@ func TestNothingIsLeft(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
 		one, other := w.process(), w.process()
-		_, err := one.Purge(w.soon(), object(1))
-		require.NoError(w, err)
-		_, err = other.Purge(w.soon(), object(2))
-		require.NoError(w, err)
+		w.purge(one, object(1))
+		w.purge(other, object(2))
 		require.NoError(w, one.Close(w.soon()))
 		require.NoError(w, other.Close(w.soon()))
 		keys, err := w.admin().Keys(w.Context(), "*").Result()
@@ -85,17 +83,19 @@ func TestRefusedURIs(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
 		w.pause(time.Second)
-		one, other := w.process(), w.process()
+		onlyRefused := func(err error) {
+			failure, ok := errors.AsType[*webdelivery.QueueError](err)
+			if assert.True(w, ok, "%v", err) && assert.Len(w, failure.Failures, 1) {
+				assert.Equal(w, refused, failure.Failures[0].URI)
+				assert.Equal(w, webdelivery.OutcomeNotApplied, failure.Failures[0].Outcome)
+				assert.ErrorIs(w, failure.Failures[0].Err, webdelivery.ErrBadRequest)
+			}
+		}
 		var all sync.WaitGroup
-		for i, q := range []*redisqueue.Queue{one, other} {
+		for i, q := range []*redisqueue.Queue{w.process(), w.process()} {
 			all.Go(func() {
 				_, err := q.Purge(w.soon(), refused)
-				failure, ok := errors.AsType[*webdelivery.QueueError](err)
-				if assert.True(w, ok, "%v", err) {
-					assert.Equal(w, refused, failure.Failures[0].URI)
-					assert.Len(w, failure.Failures, 1)
-				}
-				assert.ErrorIs(w, err, webdelivery.ErrBadRequest)
+				onlyRefused(err)
 				assert.Equal(w, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 			})
 			all.Go(func() {
@@ -106,12 +106,7 @@ func TestRefusedURIs(t *testing.T) {
 				receipts, err := q.Purge(w.soon(), object(10+i), refused)
 				assert.Len(w, receipts, 1, "a part was purged")
 				assert.Equal(w, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
-				failure, ok := errors.AsType[*webdelivery.QueueError](err)
-				if assert.True(w, ok, "%v", err) && assert.Len(w, failure.Failures, 1) {
-					assert.Equal(w, refused, failure.Failures[0].URI)
-					assert.Equal(w, webdelivery.OutcomeNotApplied, failure.Failures[0].Outcome)
-					assert.ErrorIs(w, failure.Failures[0].Err, webdelivery.ErrBadRequest)
-				}
+				onlyRefused(err)
 			})
 		}
 		all.Wait()
@@ -170,8 +165,7 @@ func TestLeaving(t *testing.T) {
 		assert.Equal(w, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
 		w.until("the call has left", func() bool { return w.pending(other) == 0 })
 		w.goOn()
-		_, err = other.Purge(w.soon(), object(2))
-		require.NoError(w, err)
+		w.purge(other, object(2))
 		assert.Equal(w, map[string]int{pattern(2): 1}, w.purged())
 
 		over, end := context.WithCancel(w.Context())
@@ -221,11 +215,9 @@ func TestEnqueue(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.pause(time.Hour)
 		q, other := w.process(), w.process()
-		good, err := q.Enqueue(w.soon(), object(1))
-		require.NoError(w, err)
-		bad, err := q.Enqueue(w.soon(), refused)
-		require.NoError(w, err)
-		_, err = other.Result(w.soon(), good)
+		good := w.enqueue(q, object(1))
+		bad := w.enqueue(q, refused)
+		_, err := other.Result(w.soon(), good)
 		require.ErrorIs(w, err, redisqueue.ErrPending)
 		_, err = other.Result(w.soon(), "unknown")
 		require.ErrorIs(w, err, redisqueue.ErrUnknownID)
@@ -250,8 +242,7 @@ func TestAJobThatOnlyEnqueues(t *testing.T) {
 		w.pause(time.Hour)
 		const keep = 2 * time.Minute
 		q := w.process(func(o *redisqueue.Options) { o.Keep, o.Lease = keep, 20*time.Second }) // the first renewal is far
-		id, err := q.Enqueue(w.soon(), object(1))
-		require.NoError(w, err)
+		id := w.enqueue(q, object(1))
 		require.NoError(w, q.Close(w.soon()))
 		key := w.stream()
 		life := w.admin().PTTL(w.Context(), key).Val()
@@ -264,7 +255,7 @@ func TestAJobThatOnlyEnqueues(t *testing.T) {
 		}
 		age(keep - 10*time.Second)
 		require.NoError(w, w.admin().XTrimMaxLen(w.Context(), key, 0).Err())
-		_, err = q.Result(w.soon(), id)
+		_, err := q.Result(w.soon(), id)
 		require.ErrorIs(w, err, redisqueue.ErrPending, "its result may be stored as soon as Redis has room")
 		require.NoError(w, w.admin().XAdd(w.Context(), &redis.XAddArgs{Stream: key, Values: []string{"r", "/" + id}}).Err())
 		age(keep)
@@ -291,10 +282,9 @@ func TestTheProcessOfEnqueueEnds(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.pause(time.Hour)
 		q := w.process(brief)
-		id, err := q.Enqueue(w.soon(), object(1))
-		require.NoError(w, err)
+		id := w.enqueue(q, object(1))
 		require.NoError(w, q.Close(w.soon()))
-		_, err = q.Enqueue(w.soon(), object(2))
+		_, err := q.Enqueue(w.soon(), object(2))
 		require.ErrorIs(w, err, webdelivery.ErrQueueClosed)
 		_, err = q.Purge(w.soon(), object(2))
 		require.ErrorIs(w, err, webdelivery.ErrQueueClosed)
@@ -357,8 +347,7 @@ func TestAFullQueue(t *testing.T) {
 		w.pause(time.Hour)
 		q := w.process(func(o *redisqueue.Options) { o.MaxPending = 2 })
 		for i := range 2 {
-			_, err := q.Enqueue(w.soon(), object(i))
-			require.NoError(w, err)
+			w.enqueue(q, object(i))
 		}
 		_, err := q.Enqueue(w.soon(), object(2))
 		require.ErrorIs(w, err, redisqueue.ErrFull)
@@ -367,8 +356,7 @@ func TestAFullQueue(t *testing.T) {
 		assert.Equal(w, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 		w.goOn()
 		w.until("there is room", func() bool { return w.pending(q) == 0 })
-		_, err = q.Purge(w.soon(), object(2))
-		require.NoError(w, err)
+		w.purge(q, object(2))
 	})
 }
 
@@ -453,25 +441,20 @@ func TestInvalidArguments(t *testing.T) {
 	require.NoError(t, q.Close(t.Context()))
 }
 
-// What a process writes, any other reads. A result that nobody can read is an unknown outcome.
+// A call that nobody can read is an unknown outcome.
 func TestUnreadable(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
 		q := w.process(brief)
-		_, err := q.Purge(w.soon(), object(1))
-		require.NoError(w, err)
+		w.purge(q, object(1))
 		base := strings.TrimSuffix(w.stream(), "calls")
-		require.NoError(w, w.admin().Set(w.Context(), base+"result:x", "?", 0).Err())
-		_, err = q.Result(w.soon(), "x")
-		assert.ErrorContains(w, err, "unreadable")
-		assert.Equal(w, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
-
 		add := &redis.XAddArgs{Stream: w.stream(), Values: []string{"r", "/y", "u", "?"}}
 		require.NoError(w, w.admin().Set(w.Context(), base+"result:y", "", 0).Err())
 		require.NoError(w, w.admin().XAdd(w.Context(), add).Err())
-		_, err = w.result(q, "y")
+		_, err := w.result(q, "y")
 		_, remote := errors.AsType[*redisqueue.RemoteError](err)
 		assert.True(w, remote, "%v", err)
 		assert.ErrorContains(w, err, "unreadable")
+		assert.Equal(w, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
 	})
 }

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
@@ -127,6 +129,29 @@ func (w *world) queue(rdb redis.UniversalClient, client *webdelivery.Client, cha
 		_ = q.Close(ctx) // the test may have closed it, or stopped Redis
 	})
 	return q
+}
+
+// purge purges what no fault prevents.
+func (w *world) purge(q *redisqueue.Queue, uris ...webdelivery.PurgeURI) {
+	w.Helper()
+	_, err := q.Purge(w.soon(), uris...)
+	require.NoError(w, err)
+}
+
+func (w *world) enqueue(q *redisqueue.Queue, uris ...webdelivery.PurgeURI) (id string) {
+	w.Helper()
+	id, err := q.Enqueue(w.soon(), uris...)
+	require.NoError(w, err)
+	return id
+}
+
+// info returns a number that Redis tells about itself.
+func (w *world) info(section, name string) (n int) {
+	text, err := w.admin().Info(w.Context(), section).Result()
+	assert.NoError(w, err)
+	_, rest, _ := strings.Cut(text, name+":")
+	_, _ = fmt.Sscan(rest, &n)
+	return n
 }
 
 // within returns a context for one call.
