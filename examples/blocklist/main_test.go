@@ -29,11 +29,7 @@ const wanted = "192.0.2.1\n192.0.2.2/32\n192.0.2.3\n192.0.2.4\n203.0.113.9\n"
 func service(t *testing.T, options ...webdeliverytest.Option) (srv *webdeliverytest.Server, list string) {
 	t.Helper()
 	srv = webdeliverytest.NewServer(t, append([]webdeliverytest.Option{webdeliverytest.WithDeployDuration(0)}, options...)...)
-	t.Setenv("WEBDELIVERY_CUSTOMER", srv.Customer)
-	t.Setenv("WEBDELIVERY_USERNAME", srv.Username)
-	t.Setenv("WEBDELIVERY_PASSWORD", srv.Password)
-	t.Setenv("WEBDELIVERY_AUTH", "")
-	t.Setenv("NO_COLOR", "")
+	programtest.UseService(t, srv)
 	return srv, srv.AddNetworkList(webdeliverytest.NetworkListSpec{Name: "blocklist", Entries: held})
 }
 
@@ -45,10 +41,12 @@ func file(t *testing.T, name, text string) string {
 	return path
 }
 
-// blocklist runs the program as a shell would.
-func blocklist(t *testing.T, args ...string) (code int, stdout, stderr string) {
+// ends runs the program, which must end with a code.
+func ends(t *testing.T, want int, args ...string) (stdout, stderr string) {
 	t.Helper()
-	return with(t.Context(), program.Streams{In: strings.NewReader("")}, args...)
+	code, stdout, stderr := with(t.Context(), program.Streams{In: strings.NewReader("")}, args...)
+	assert.Equal(t, want, code, stderr)
+	return stdout, stderr
 }
 
 func with(ctx context.Context, s program.Streams, args ...string) (code int, stdout, stderr string) {
@@ -58,35 +56,29 @@ func with(ctx context.Context, s program.Streams, args ...string) (code int, std
 // Without settings and arguments the program uses a sample feed and a fake service.
 func TestOnItsOwn(t *testing.T) { //nolint:paralleltest // the environment is the process's
 	programtest.NoService(t)
-	code, stdout, stderr := blocklist(t)
-	assert.Equal(t, 4, code)
+	stdout, stderr := ends(t, 4)
 	assert.Contains(t, stdout, "add 2, remove 1, keep 6")
 	assert.Contains(t, stdout, "\n+ 192.0.2.66\n+ 203.0.113.0/24\n- 198.51.100.200\n")
 	assert.Contains(t, stderr, "fake service")
 	assert.Contains(t, stderr, "-apply")
 
-	code, stdout, _ = blocklist(t, "-apply", "-wait")
-	assert.Equal(t, program.Done, code)
+	stdout, _ = ends(t, program.Done, "-apply", "-wait")
 	assert.Contains(t, stdout, "added 2, removed 1\n")
 }
 
 // A plan changes nothing. When it is applied, the list equals the feed, and another plan is empty.
 func TestPlanThenApplyThenNothing(t *testing.T) {
 	srv, list := service(t)
-	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
 	name := file(t, "feed.txt", wanted)
-	code, stdout, _ := blocklist(t, "blocklist", name)
-	assert.Equal(t, 4, code)
+	stdout, _ := ends(t, 4, "blocklist", name)
 	assert.Contains(t, stdout, "\n+ 203.0.113.9\n- 198.51.100.0/24\n")
 	assert.Equal(t, held, srv.Entries(list))
 
-	code, _, _ = blocklist(t, "-apply", "-wait", list, name)
-	assert.Equal(t, program.Done, code)
+	ends(t, program.Done, "-apply", "-wait", list, name)
 	after := []string{"192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4", "203.0.113.9"}
 	assert.Equal(t, after, srv.Entries(list))
 
-	code, stdout, stderr := blocklist(t, "blocklist", name)
-	assert.Equal(t, program.Done, code)
+	stdout, stderr := ends(t, program.Done, "blocklist", name)
 	assert.Contains(t, stdout, "nothing to change, 5 entries")
 	assert.Empty(t, stderr)
 }
@@ -94,11 +86,9 @@ func TestPlanThenApplyThenNothing(t *testing.T) {
 // -apply-plan applies the saved plan, unless the list has changed since.
 func TestStoredPlan(t *testing.T) {
 	srv, list := service(t)
-	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
 	saved := filepath.Join(t.TempDir(), "plan.json")
 	require.NoError(t, os.WriteFile(saved, []byte("an older plan that everybody may read"), 0o644))
-	code, _, _ := blocklist(t, "-save-plan", saved, "blocklist", file(t, "feed.txt", wanted))
-	require.Equal(t, 4, code)
+	ends(t, 4, "-save-plan", saved, "blocklist", file(t, "feed.txt", wanted))
 	info, err := os.Stat(saved)
 	require.NoError(t, err)
 	assert.Equal(t, os.FileMode(0o600), info.Mode())
@@ -107,35 +97,28 @@ func TestStoredPlan(t *testing.T) {
 	assert.Len(t, beside, 1, "nothing but the plan is left")
 
 	srv.ChangeEntries(list, []string{"203.0.113.77"}, nil)
-	code, _, stderr := blocklist(t, "-apply-plan", saved)
-	assert.Equal(t, program.Failed, code)
+	_, stderr := ends(t, program.Failed, "-apply-plan", saved)
 	assert.Contains(t, stderr, "nothing was changed; plan again")
 	assert.Equal(t, append(held[:5:5], "203.0.113.77"), srv.Entries(list))
 
-	code, _, _ = blocklist(t, "-save-plan", saved, "-max-remove", "50%", "blocklist", file(t, "feed.txt", wanted))
-	require.Equal(t, 4, code)
-	code, stdout, _ := blocklist(t, "-apply-plan", saved, "-wait")
-	assert.Equal(t, program.Done, code)
+	ends(t, 4, "-save-plan", saved, "-max-remove", "50%", "blocklist", file(t, "feed.txt", wanted))
+	stdout, _ := ends(t, program.Done, "-apply-plan", saved, "-wait")
 	assert.Contains(t, stdout, "added 1, removed 2\n")
 	assert.Equal(t, []string{"192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4", "203.0.113.9"}, srv.Entries(list))
 
 	for _, text := range []string{"{}", "[", "null"} {
-		code, stdout, stderr = blocklist(t, "-apply-plan", file(t, "plan.json", text))
-		assert.Equal(t, program.Failed, code)
+		stdout, stderr = ends(t, program.Failed, "-apply-plan", file(t, "plan.json", text))
 		assert.Contains(t, stderr, "plan.json cannot be applied: ")
 		assert.Empty(t, stdout)
 	}
-	code, _, stderr = blocklist(t, "-save-plan", "/nonexistent/plan.json", "blocklist", file(t, "feed.txt", wanted))
-	assert.Equal(t, program.Failed, code)
+	_, stderr = ends(t, program.Failed, "-save-plan", "/nonexistent/plan.json", "blocklist", file(t, "feed.txt", wanted))
 	assert.Contains(t, stderr, "blocklist: /nonexistent/plan.json cannot be written: no such file or directory\nblocklist: name a file in")
 }
 
 // -json prints the plan, and then the result.
 func TestJSON(t *testing.T) {
-	srv, list := service(t)
-	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
-	code, stdout, _ := blocklist(t, "-json", "-apply", "blocklist", file(t, "feed.txt", wanted))
-	assert.Equal(t, program.Done, code)
+	_, list := service(t)
+	stdout, _ := ends(t, program.Done, "-json", "-apply", "blocklist", file(t, "feed.txt", wanted))
 	decoder := json.NewDecoder(strings.NewReader(stdout))
 	var plan webdelivery.Plan
 	require.NoError(t, decoder.Decode(&plan))
@@ -152,26 +135,22 @@ func TestJSON(t *testing.T) {
 // A change that fails after its first step is reported as done in part. One that fails at once is not.
 func TestApplyFails(t *testing.T) {
 	srv, list := service(t)
-	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
 	name := file(t, "feed.txt", wanted)
 	remove := srv.Fail(webdeliverytest.FaultRule{Method: http.MethodDelete, Status: http.StatusForbidden})
-	code, stdout, stderr := blocklist(t, "-apply", "blocklist", name)
-	assert.Equal(t, program.Partly, code)
+	stdout, stderr := ends(t, program.Partly, "-apply", "blocklist", name)
 	assert.Contains(t, stdout, "added 1, removed 0\n")
 	assert.Contains(t, stderr, "not everything was changed; plan and apply again")
 	assert.Equal(t, append(held[:5:5], "203.0.113.9"), srv.Entries(list))
 	remove()
 
 	srv.Fail(webdeliverytest.FaultRule{Method: http.MethodPost, Status: http.StatusForbidden})
-	code, _, _ = blocklist(t, "-apply", "blocklist", file(t, "feed.txt", wanted+"203.0.113.10"))
-	assert.Equal(t, program.Failed, code)
+	ends(t, program.Failed, "-apply", "blocklist", file(t, "feed.txt", wanted+"203.0.113.10"))
 	assert.Equal(t, append(held[:5:5], "203.0.113.9"), srv.Entries(list))
 }
 
 // -wait ends when the list is deployed. Without it the program does not read the task.
 func TestWait(t *testing.T) {
 	srv, _ := service(t, webdeliverytest.WithDeployDuration(time.Hour))
-	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
 	interrupted, stop := context.WithCancel(t.Context())
 	defer stop()
 	srv.Fail(webdeliverytest.FaultRule{Path: "/tasks/*", Handler: func(_ http.ResponseWriter, r *http.Request) {
@@ -191,7 +170,6 @@ func TestWait(t *testing.T) {
 // A feed of another type changes nothing. The error of a damaged feed names its lines.
 func TestRefused(t *testing.T) {
 	srv, list := service(t)
-	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
 	srv.AddNetworkList(webdeliverytest.NetworkListSpec{Name: "twice"})
 	srv.AddNetworkList(webdeliverytest.NetworkListSpec{Name: "twice", Deprecated: true})
 	good := file(t, "feed.txt", wanted)
@@ -204,8 +182,7 @@ func TestRefused(t *testing.T) {
 		`no list has the id or name "nobody"; the lists are ["blocklist" "twice" "twice"]`: {"nobody", good},
 		`2 lists have the name "twice"; use an id instead: ["`:                             {"twice", good},
 	} {
-		code, stdout, stderr := blocklist(t, append([]string{"-apply"}, args...)...)
-		assert.Equal(t, program.Failed, code, want)
+		stdout, stderr := ends(t, program.Failed, append([]string{"-apply"}, args...)...)
 		assert.Contains(t, stderr, want)
 		assert.Empty(t, stdout)
 	}
@@ -216,7 +193,6 @@ func TestRefused(t *testing.T) {
 // printed.
 func TestRemovalsAreGuarded(t *testing.T) {
 	srv, list := service(t)
-	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
 	good, few := file(t, "feed.txt", wanted), file(t, "few.txt", "192.0.2.1\n192.0.2.2\n")
 	saved := filepath.Join(t.TempDir(), "plan.json")
 	for _, tt := range []struct {
@@ -233,8 +209,7 @@ func TestRemovalsAreGuarded(t *testing.T) {
 		{"at most 0 are allowed (none); set -max-remove to \"1\" or \"20%\" to allow it\n", "\n- 198.51.100.0/24\n", []string{"-apply", "-max-remove", "none", "blocklist", good}},
 		{"at most 0 are allowed (none); set", `"max_remove":"none"`, []string{"-apply", "-json", "-max-remove", "none", "blocklist", good}},
 	} {
-		code, stdout, stderr := blocklist(t, tt.args...)
-		assert.Equal(t, beyond, code, tt.want)
+		stdout, stderr := ends(t, beyond, tt.args...)
 		assert.Contains(t, stderr, tt.want)
 		assert.Contains(t, stdout, tt.plan)
 	}
@@ -242,43 +217,36 @@ func TestRemovalsAreGuarded(t *testing.T) {
 	assert.Equal(t, held, srv.Entries(list))
 
 	for _, limit := range []string{"3", "60%", "all"} {
-		code, _, stderr := blocklist(t, "-max-remove", limit, "-save-plan", saved, "blocklist", few)
-		assert.Equal(t, 4, code, stderr)
+		ends(t, 4, "-max-remove", limit, "-save-plan", saved, "blocklist", few)
 	}
 	text, err := os.ReadFile(saved)
 	require.NoError(t, err)
 	edited := file(t, "edited.json", strings.Replace(string(text), `"max_remove": "all"`, `"max_remove": "1"`, 1))
-	code, _, stderr := blocklist(t, "-apply-plan", edited)
-	assert.Equal(t, beyond, code)
+	_, stderr := ends(t, beyond, "-apply-plan", edited)
 	assert.Contains(t, stderr, "nothing was changed; plan again: webdelivery: plan refused: MaxRemove: 3 of 5")
 	assert.Equal(t, held, srv.Entries(list))
 
 	srv.Fail(webdeliverytest.FaultRule{Status: http.StatusForbidden}) // a call that fails is another exit code
-	code, _, _ = blocklist(t, "-apply", "blocklist", few)
-	assert.Equal(t, program.Failed, code)
+	ends(t, program.Failed, "-apply", "blocklist", few)
 }
 
 // A feed that has an address of -never changes nothing. -find says which entries cover an address.
 func TestNeverAndFind(t *testing.T) {
 	srv, list := service(t)
-	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
 	never, feed := file(t, "never.txt", "# office\n 203.0.113.0/28 \n\n2001:db8::1\n"), file(t, "feed.txt", wanted)
-	code, _, stderr := blocklist(t, "-apply", "-never", never, "blocklist", feed)
-	assert.Equal(t, beyond, code)
+	_, stderr := ends(t, beyond, "-apply", "-never", never, "blocklist", feed)
 	assert.Contains(t, stderr, "-never: 203.0.113.9 ("+feed+":5) would be added, but it overlaps 203.0.113.0/28; remove that from -never to allow it\n")
 	assert.Equal(t, held, srv.Entries(list))
-	code, _, stderr = blocklist(t, "-apply", "-never", file(t, "bad.txt", "office\n"), "blocklist", feed)
-	assert.Equal(t, program.Failed, code)
+	_, stderr = ends(t, program.Failed, "-apply", "-never", file(t, "bad.txt", "office\n"), "blocklist", feed)
 	assert.Contains(t, stderr, "bad.txt:1: \"office\" is neither an address nor a range\n")
 
 	for address, want := range map[string]string{
 		"198.51.100.7": `"blocklist" (` + list + `): 198.51.100.0/24, added by "`,
 		"203.0.113.9":  "no list covers 203.0.113.9\n",
 	} {
-		code, stdout, _ := blocklist(t, "-find", address)
-		assert.Equal(t, program.Done, code)
+		stdout, _ := ends(t, program.Done, "-find", address)
 		assert.True(t, strings.HasPrefix(stdout, want), stdout)
 	}
-	_, stdout, _ := blocklist(t, "-json", "-find", "203.0.113.9")
+	stdout, _ := ends(t, program.Done, "-json", "-find", "203.0.113.9")
 	assert.Equal(t, "{\"matches\":[]}\n", stdout)
 }

@@ -66,6 +66,11 @@ func TestFollow(t *testing.T) {
 				}
 				return rules
 			}
+			after := func(d time.Duration) (rules string) {
+				time.Sleep(d)
+				synctest.Wait()
+				return written()
+			}
 			args := []string{"-follow", "-since", "1h", "-format", "ndjson", "-columns", "rule_id,event_timestamp_ms"}
 			if file != "" {
 				args = append(args, "-o", rows)
@@ -76,19 +81,13 @@ func TestFollow(t *testing.T) {
 			begin(args...)
 			assert.Equal(t, "a", written())
 			happens(0, "c")
-			time.Sleep(5 * time.Minute)
-			synctest.Wait()
-			assert.Equal(t, "ab", written())
+			assert.Equal(t, "ab", after(5*time.Minute))
 			happens(9*time.Minute, "l")
 			happens(29*time.Minute, "too late")
 			works := srv.Fail(webdeliverytest.FaultRule{Path: dataPath, Status: http.StatusServiceUnavailable})
-			time.Sleep(6 * time.Minute) // with the retries of the SDK
-			synctest.Wait()
-			assert.Equal(t, "ab", written())
+			assert.Equal(t, "ab", after(6*time.Minute)) // with the retries of the SDK
 			works()
-			time.Sleep(5 * time.Minute)
-			synctest.Wait()
-			assert.Equal(t, "ablc", written())
+			assert.Equal(t, "ablc", after(5*time.Minute))
 			stop()
 			require.NoError(t, <-ended)
 			assert.Contains(t, told.String(), "503")

@@ -3,13 +3,11 @@ package main
 import (
 	"net/http"
 	"net/netip"
-	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
@@ -29,8 +27,7 @@ func TestHECFormat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, srv := newACollector(t), webdeliverytest.NewServer(t, webdeliverytest.InMemory())
 		srv.AddEvents(difficult())
-		_, err := c.deliver(time.Minute, srv, filepath.Join(t.TempDir(), "cursor"), "-hec", c.srv.URL+"/", "-columns", difficultColumns)
-		require.NoError(t, err)
+		c.delivers(time.Minute, srv, "-hec", c.srv.URL+"/", "-columns", difficultColumns)
 		key := c.keys()["</script> \"☃\ufffd\n"]
 		assert.Len(t, key, 32)
 		assert.JSONEq(t, `{"time":946684200.007,"host":"www.example.com","source":"webdelivery","sourcetype":"webdelivery:event","event":{`+

@@ -2,13 +2,11 @@ package main
 
 import (
 	"net/http"
-	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
@@ -18,8 +16,7 @@ func TestOTLPFormat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, srv := newACollector(t), webdeliverytest.NewServer(t, webdeliverytest.InMemory())
 		srv.AddEvents(difficult())
-		_, err := c.deliver(time.Minute, srv, filepath.Join(t.TempDir(), "cursor"), "-otlp", c.srv.URL+"/v1/logs", "-columns", difficultColumns)
-		require.NoError(t, err)
+		c.delivers(time.Minute, srv, "-otlp", c.srv.URL+"/v1/logs", "-columns", difficultColumns)
 		key := c.keys()["</script> \"☃\ufffd\n"]
 		assert.Len(t, key, 32)
 		assert.JSONEq(t, `{"resourceLogs":[{

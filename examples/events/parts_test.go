@@ -93,7 +93,7 @@ func TestParts(t *testing.T) {
 		{"49", nil}, {"50", nil}, {"51", []int{50, 1}}, {"100", []int{50, 50}}, {"0", []int{50, 50, 50, 50, 50, 50}},
 	} {
 		file := filepath.Join(t.TempDir(), "events.parquet")
-		require.NoError(t, start(t.Context(), service(t, many...), t, io.Discard, flagsOfMany(file, "-limit", tt.limit)...))
+		require.NoError(t, start(t.Context(), service(t, many), t, io.Discard, flagsOfMany(file, "-limit", tt.limit)...))
 		var rows []int
 		for _, part := range partsOf(t, file) {
 			rows = append(rows, len(rowsOf(t, part)))

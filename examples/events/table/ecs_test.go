@@ -15,8 +15,7 @@ import (
 // The lines were written by hand from the reference of the Elastic Common Schema.
 func TestECS(t *testing.T) {
 	t.Parallel()
-	srv := webdeliverytest.NewServer(t, webdeliverytest.WithNow(func() time.Time { return noon.Add(time.Hour) }))
-	srv.AddEvents(
+	srv := service(t,
 		webdeliverytest.Event{
 			Time: noon.Add(1234 * time.Millisecond), Severity: "CRITICAL", Type: "CUSTOM", Action: "BLOCK", WAFAction: "ALERT",
 			ConnectionRemoteIP: netip.MustParseAddr("192.0.2.9"), ClientIP: netip.MustParseAddr("2001:db8::1"), Browser: "<Chrome>",

@@ -2,8 +2,6 @@ package table_test
 
 import (
 	"bytes"
-	"encoding/csv"
-	"encoding/json"
 	"math"
 	"net/netip"
 	"strings"
@@ -38,12 +36,17 @@ var (
 	columns = []string{"event_timestamp_ms", "rule_id", "client_ip", "client_asn", "client_browser"}
 )
 
-// written returns events in a format.
-func written(t *testing.T, format string, events ...webdeliverytest.Event) []byte {
+func service(t *testing.T, events ...webdeliverytest.Event) *webdeliverytest.Server {
 	t.Helper()
 	srv := webdeliverytest.NewServer(t, webdeliverytest.WithNow(func() time.Time { return noon.Add(time.Hour) }))
 	srv.AddEvents(events...)
-	text, err := write(t, srv, format, columns)
+	return srv
+}
+
+// written returns events in a format.
+func written(t *testing.T, format string, events ...webdeliverytest.Event) []byte {
+	t.Helper()
+	text, err := write(t, service(t, events...), format, columns)
 	require.NoError(t, err)
 	return text
 }
@@ -52,7 +55,11 @@ func written(t *testing.T, format string, events ...webdeliverytest.Event) []byt
 func write(t *testing.T, srv *webdeliverytest.Server, format string, columns []string) ([]byte, error) {
 	t.Helper()
 	var out bytes.Buffer
-	w, err := table.Formats[format](&out, all(columns...), false)
+	var all []table.Column // in the order of a row
+	for i, name := range columns {
+		all = append(all, table.Column{Name: name, At: i})
+	}
+	w, err := table.Formats[format](&out, all, false)
 	if err != nil {
 		return nil, err
 	}
@@ -67,58 +74,24 @@ func write(t *testing.T, srv *webdeliverytest.Server, format string, columns []s
 	return out.Bytes(), nil
 }
 
-// all returns columns in the order of a row.
-func all(names ...string) []table.Column {
-	columns := make([]table.Column, len(names))
-	for i, name := range names {
-		columns[i] = table.Column{Name: name, At: i}
-	}
-	return columns
-}
-
 func TestCSV(t *testing.T) {
 	t.Parallel()
-	text := string(written(t, "csv", difficult...))
 	assert.Equal(t, "event_timestamp_ms,rule_id,client_ip,client_asn,client_browser\r\n"+
 		"2026-11-20T12:00:01.234Z,=1+1,192.0.2.1,9007199254740993,\"He said \"\"hi\"\", then left\"\r\n"+
 		"2026-11-20T12:00:02.000Z,日本 ☃ 𝄞,2001:db8::1,9223372036854775807,\"one\ntwo\r\nthree\r\"\r\n"+
 		"2026-11-20T12:00:03.000Z,,,,\r\n"+
-		"2026-11-20T12:00:04.000Z,/\ufffd\ufffd,,,\r\n", text)
-
-	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
-	require.NoError(t, err)
-	assert.Equal(t, [][]string{
-		columns,
-		{"2026-11-20T12:00:01.234Z", "=1+1", "192.0.2.1", "9007199254740993", `He said "hi", then left`},
-		{"2026-11-20T12:00:02.000Z", "日本 ☃ 𝄞", "2001:db8::1", "9223372036854775807", "one\ntwo\nthree\r"}, // this reader changes \r\n to \n
-		{"2026-11-20T12:00:03.000Z", "", "", "", ""},
-		{"2026-11-20T12:00:04.000Z", "/\ufffd\ufffd", "", "", ""},
-	}, rows)
+		"2026-11-20T12:00:04.000Z,/\ufffd\ufffd,,,\r\n", string(written(t, "csv", difficult...)))
 }
 
 func TestNDJSON(t *testing.T) {
 	t.Parallel()
-	lines := strings.SplitAfter(string(written(t, "ndjson", difficult...)), "\n")
-	require.Len(t, lines, 5)
-	assert.Empty(t, lines[4])
-	for i, want := range []map[string]any{
-		{
-			"event_timestamp_ms": "2026-11-20T12:00:01.234Z", "rule_id": "=1+1", "client_ip": "192.0.2.1",
-			"client_asn": json.Number("9007199254740993"), "client_browser": `He said "hi", then left`,
-		},
-		{
-			"event_timestamp_ms": "2026-11-20T12:00:02.000Z", "rule_id": "日本 ☃ 𝄞", "client_ip": "2001:db8::1",
-			"client_asn": json.Number("9223372036854775807"), "client_browser": "one\ntwo\r\nthree\r",
-		},
-		{"event_timestamp_ms": "2026-11-20T12:00:03.000Z", "rule_id": nil, "client_ip": nil, "client_asn": nil, "client_browser": nil},
-		{"event_timestamp_ms": "2026-11-20T12:00:04.000Z", "rule_id": "/\ufffd\ufffd", "client_ip": nil, "client_asn": nil, "client_browser": nil},
-	} {
-		var got map[string]any
-		decoder := json.NewDecoder(strings.NewReader(lines[i]))
-		decoder.UseNumber()
-		require.NoError(t, decoder.Decode(&got))
-		assert.Equal(t, want, got)
-	}
+	assert.Equal(t, `{"event_timestamp_ms":"2026-11-20T12:00:01.234Z","rule_id":"=1+1","client_ip":"192.0.2.1",`+
+		`"client_asn":9007199254740993,"client_browser":"He said \"hi\", then left"}`+"\n"+
+		`{"event_timestamp_ms":"2026-11-20T12:00:02.000Z","rule_id":"日本 ☃ 𝄞","client_ip":"2001:db8::1",`+
+		`"client_asn":9223372036854775807,"client_browser":"one\ntwo\r\nthree\r"}`+"\n"+
+		`{"event_timestamp_ms":"2026-11-20T12:00:03.000Z","rule_id":null,"client_ip":null,"client_asn":null,"client_browser":null}`+"\n"+
+		`{"event_timestamp_ms":"2026-11-20T12:00:04.000Z","rule_id":"/`+"\ufffd\ufffd"+`","client_ip":null,"client_asn":null,"client_browser":null}`+
+		"\n", string(written(t, "ndjson", difficult...)))
 }
 
 // Another Parquet library reads the same values, types and order of columns.
