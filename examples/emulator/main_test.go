@@ -25,9 +25,6 @@ import (
 // The test binary is also a small curl, for machines without curl.
 const role = "EMULATOR_TEST_ROLE"
 
-// quickExit removes the second that the race detector waits at the end of a process.
-const quickExit = "GORACE=atexit_sleep_ms=0"
-
 func TestMain(m *testing.M) {
 	if os.Getenv(role) == "curl" {
 		os.Exit(curl(os.Args[1:]))
@@ -82,31 +79,13 @@ func curl(args []string) int {
 	return 0
 }
 
-// output is a buffer that is safe for concurrent use.
-type output struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
-}
-
 // emulator is an emulator that runs in the test.
 type emulator struct {
 	url     string
-	lines   []string // the curl lines that it printed
-	exports []string // its export lines
-	log     *output
-	stop    func() // ends it and waits
+	lines   []string      // the curl lines that it printed
+	exports []string      // its export lines
+	log     *bytes.Buffer // complete after stop
+	stop    func()        // ends it and waits
 }
 
 // start runs the emulator on a free port until the test ends.
@@ -114,7 +93,7 @@ func start(t *testing.T, args ...string) emulator {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	printed, stdout := io.Pipe()
-	e, ended := emulator{log: &output{}}, make(chan int, 1)
+	e, ended := emulator{log: new(bytes.Buffer)}, make(chan int, 1)
 	go func() {
 		err := run(ctx, append([]string{"-listen", "127.0.0.1:0"}, args...), program.Streams{Out: stdout, Err: e.log})
 		code := program.Code("emulator", e.log, err)
@@ -123,13 +102,14 @@ func start(t *testing.T, args ...string) emulator {
 	}()
 	lines := bufio.NewScanner(printed)
 	for e.url == "" && lines.Scan() {
-		if strings.HasPrefix(lines.Text(), "curl ") {
+		switch tool, _, _ := strings.Cut(lines.Text(), " "); tool {
+		case "curl":
 			e.lines = append(e.lines, lines.Text())
-		}
-		if strings.HasPrefix(lines.Text(), "export ") {
+		case "export":
 			e.exports = append(e.exports, lines.Text())
 		}
-		e.url = urlIn(lines.Text())
+		_, rest, _ := strings.Cut(lines.Text(), "The fake service is at ") // its last line of greeting
+		e.url, _, _ = strings.Cut(rest, ",")
 	}
 	require.NotEmpty(t, e.url, e.log)
 	go func() { _, _ = io.Copy(io.Discard, printed) }()
@@ -139,13 +119,6 @@ func start(t *testing.T, args ...string) emulator {
 	})
 	t.Cleanup(e.stop)
 	return e
-}
-
-// urlIn finds the address in the emulator's last line of greeting.
-func urlIn(line string) string {
-	_, rest, _ := strings.Cut(line, "The fake service is at ")
-	url, _, _ := strings.Cut(rest, ",")
-	return url
 }
 
 // shell runs a line as it was printed.
@@ -187,7 +160,7 @@ func TestLines(t *testing.T) {
 				} else {
 					bin := t.TempDir()
 					require.NoError(t, os.Symlink(self, filepath.Join(bin, "curl")))
-					env = []string{"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH"), role + "=curl", quickExit}
+					env = []string{"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH"), role + "=curl", "GORACE=atexit_sleep_ms=0"}
 				}
 				e := start(t, append([]string{"-purge-rate", "0"}, args...)...)
 				sent := 0

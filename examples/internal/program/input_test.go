@@ -23,38 +23,35 @@ func TestInput(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "lines")
 	require.NoError(t, os.WriteFile(file, []byte("of the file\n#b"), 0o600))
-	tests := []struct {
-		name, file string
-		args       []string
-		terminal   bool
-		want       []string
-		refused    string
+	for i, tt := range []struct {
+		file     string
+		args     []string
+		terminal bool
+		want     []string
+		refused  string
 	}{
-		{name: "arguments", args: []string{"a b", "c"}, want: []string{"a b", "c"}},
-		{name: "arguments that would be no lines", args: []string{"#a", "b\nc", " d\r"}, want: []string{"#a", "b\nc", "d"}},
-		{name: "arguments on a terminal", args: []string{"a"}, terminal: true, want: []string{"a"}},
-		{name: "file", file: file, want: []string{"of the file"}},
-		{name: "standard input", want: []string{"of a pipe"}},
-		{name: "terminal", terminal: true, refused: "x: type x THING"},
-		{name: "arguments and a file", file: file, args: []string{"a"}, refused: "only one of them"},
-		{name: "no such file", file: file + ".txt", refused: "no such file"},
-		{name: "empty argument", args: []string{"a", ""}, refused: "argument 2 is empty"},
-		{name: "blank argument on a terminal", args: []string{" "}, terminal: true, refused: "argument 1 is empty"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			in, err := program.NewInput(t.Context(), program.Streams{In: strings.NewReader("of a pipe"), InTerminal: tt.terminal}, tt.file, tt.args, "x: type x THING")
-			if tt.refused != "" {
-				require.ErrorContains(t, err, tt.refused)
-				assert.Equal(t, program.Misuse, program.Code("x", io.Discard, err))
-				return
-			}
-			require.NoError(t, err)
-			var got []string
-			require.NoError(t, in.Each(t.Context(), 1, func(line string) error { got = append(got, line); return nil }))
-			assert.Equal(t, tt.want, got)
-		})
+		{args: []string{"a b", "c"}, want: []string{"a b", "c"}},
+		{args: []string{"#a", "b\nc", " d\r"}, want: []string{"#a", "b\nc", "d"}},
+		{args: []string{"a"}, terminal: true, want: []string{"a"}},
+		{file: file, want: []string{"of the file"}},
+		{want: []string{"of a pipe"}},
+		{terminal: true, refused: "x: type x THING"},
+		{file: file, args: []string{"a"}, refused: "only one of them"},
+		{file: file + ".txt", refused: "no such file"},
+		{args: []string{"a", ""}, refused: "argument 2 is empty"},
+		{args: []string{" "}, terminal: true, refused: "argument 1 is empty"},
+	} {
+		s := program.Streams{In: strings.NewReader("of a pipe"), InTerminal: tt.terminal}
+		in, err := program.NewInput(t.Context(), s, tt.file, tt.args, "x: type x THING")
+		if tt.refused != "" {
+			require.ErrorContains(t, err, tt.refused)
+			assert.Equal(t, program.Misuse, program.Code("x", io.Discard, err))
+			continue
+		}
+		require.NoError(t, err, "row %d", i)
+		var got []string
+		require.NoError(t, in.Each(t.Context(), 1, func(line string) error { got = append(got, line); return nil }))
+		assert.Equal(t, tt.want, got)
 	}
 }
 

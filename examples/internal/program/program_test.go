@@ -23,35 +23,30 @@ import (
 func TestEveryErrorHasItsExitCode(t *testing.T) {
 	t.Parallel()
 	set := program.Flags("x", "", program.Streams{Out: io.Discard})
-	tests := []struct {
-		name string
+	for _, tt := range []struct {
 		err  error
 		code int
 		told string
 	}{
-		{"none", nil, program.Done, ""},
-		{"help", program.Parse(set, []string{"-h"}), program.Done, ""},
-		{"wrong flag", program.Parse(set, []string{"-y"}), program.Misuse, "x: flag provided but not defined: -y; -h shows all flags\n"},
-		{"misuse", program.Misused("no %s", "URI"), program.Misuse, "x: no URI\n"},
-		{"any", errors.New("no network"), program.Failed, "x: no network\n"},
-		{"wrapped", fmt.Errorf("purge: %w", &program.Exit{Code: 4, Err: errors.New("stale")}), 4, "x: purge: stale\n"},
-		{"silent", &program.Exit{Code: 4}, 4, ""},
-		{"refused before it was sent", &webdelivery.ValidationError{Field: "uris", Reason: "empty"}, program.Misuse, "uris"},
-		{"partly done", &webdelivery.PartialError{}, program.Partly, ""},
-		{"nothing failed", program.Ended(0, nil), program.Done, ""},
-		{"all failed", program.Ended(0, errors.New("a"), errors.New("b")), program.Failed, "x: a\nx: b\n"},
-		{"some failed", program.Ended(1, nil, errors.New("b")), program.Partly, "x: b\n"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			var told bytes.Buffer
-			assert.Equal(t, tt.code, program.Code("x", &told, tt.err))
-			if tt.told == "" && tt.code != program.Partly {
-				assert.Empty(t, told.String())
-			}
-			assert.Contains(t, told.String(), tt.told)
-		})
+		{nil, program.Done, ""},
+		{program.Parse(set, []string{"-h"}), program.Done, ""},
+		{program.Parse(set, []string{"-y"}), program.Misuse, "x: flag provided but not defined: -y; -h shows all flags\n"},
+		{program.Misused("no %s", "URI"), program.Misuse, "x: no URI\n"},
+		{errors.New("no network"), program.Failed, "x: no network\n"},
+		{fmt.Errorf("purge: %w", &program.Exit{Code: 4, Err: errors.New("stale")}), 4, "x: purge: stale\n"},
+		{&program.Exit{Code: 4}, 4, ""},
+		{&webdelivery.ValidationError{Field: "uris", Reason: "empty"}, program.Misuse, "uris"},
+		{&webdelivery.PartialError{}, program.Partly, ""},
+		{program.Ended(0, nil), program.Done, ""},
+		{program.Ended(0, errors.New("a"), errors.New("b")), program.Failed, "x: a\nx: b\n"},
+		{program.Ended(1, nil, errors.New("b")), program.Partly, "x: b\n"},
+	} {
+		var told bytes.Buffer
+		assert.Equal(t, tt.code, program.Code("x", &told, tt.err), "%v", tt.err)
+		if tt.told == "" && tt.code != program.Partly {
+			assert.Empty(t, told.String(), "%v", tt.err)
+		}
+		assert.Contains(t, told.String(), tt.told)
 	}
 }
 

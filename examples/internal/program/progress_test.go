@@ -11,7 +11,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/examples/internal/program"
 )
 
-// Progress is shown only on a terminal. Each text replaces the one before.
+// Progress is shown only on a terminal. Each text replaces the one before. A poll that failed has its reason.
 func TestShow(t *testing.T) {
 	t.Parallel()
 	var stderr bytes.Buffer
@@ -21,15 +21,7 @@ func TestShow(t *testing.T) {
 	s.ErrTerminal = true
 	s.Show("one")
 	s.Show("")
-	assert.Equal(t, "\rone\x1b[K\r\x1b[K", stderr.String())
-}
-
-// A poll that failed is shown with its reason.
-func TestShowPoll(t *testing.T) {
-	t.Parallel()
-	var stderr bytes.Buffer
-	s := program.Streams{Err: &stderr, ErrTerminal: true}
 	s.ShowPoll("half", webdelivery.Progress{})
 	s.ShowPoll("half", webdelivery.Progress{Err: errors.New("502 Bad Gateway")})
-	assert.Equal(t, "\rhalf\x1b[K\rhalf; polling again after: 502 Bad Gateway\x1b[K", stderr.String())
+	assert.Equal(t, "\rone\x1b[K\r\x1b[K\rhalf\x1b[K\rhalf; polling again after: 502 Bad Gateway\x1b[K", stderr.String())
 }
