@@ -44,10 +44,7 @@ func TestAllocations(t *testing.T) { //nolint:paralleltest // what other tests a
 			_, err := queryAll(c)
 			return err
 		})},
-		{"Tasks.Get", 39, calling(taskBody, func(c *webdelivery.Client) error {
-			_, err := c.Tasks.Get(context.Background(), "task-1")
-			return err
-		})},
+		{"Tasks.Get", 39, calling(taskBody, getTask)},
 		{"Submit of 1 URI", 60, submitting(1)},
 		{"Submit of 1,000 URIs", 60, submitting(1_000)},
 		{"Entries: a page of 100", 479, calling(string(entryPage(addresses(100), 0, 100, 1, 1)), func(c *webdelivery.Client) error {

@@ -14,11 +14,10 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// events is a service with the events of the first shape, 1,000 a second.
-func events() *webdelivery.Client {
-	s := shapes[0]
-	body, one := s.body(s.n), s.body(1)
-	one = bytes.Replace(one, []byte(`"total_results":1}`), fmt.Appendf(nil, `"total_results":%d}`, s.n), 1)
+// events is a service with n events of the first shape, 1,000 a second.
+func events(n int) *webdelivery.Client {
+	body, one := shapes[0].body(n), shapes[0].body(1)
+	one = bytes.Replace(one, []byte(`"total_results":1}`), fmt.Appendf(nil, `"total_results":%d}`, n), 1)
 	return must(inMemoryClient(func(r *http.Request) (*http.Response, error) {
 		if r.URL.Query().Get("limit") == "1" {
 			return response(http.StatusOK, one)
@@ -29,7 +28,7 @@ func events() *webdelivery.Client {
 
 // BenchmarkExport compares an Export, which knows each event again, with All.
 func BenchmarkExport(b *testing.B) {
-	client, query := events(), eventsQuery
+	client, query := events(shapes[0].n), eventsQuery
 	query.Limit = 0
 	for by, rows := range map[string]func() iter.Seq2[webdelivery.Row, error]{
 		"All": func() iter.Seq2[webdelivery.Row, error] { return client.Stats.Events.All(context.Background(), query) },
@@ -57,17 +56,7 @@ func BenchmarkExport(b *testing.B) {
 
 // BenchmarkCursor stores and reads the cursor of 1,000 events a second with a Lookback of 30 minutes.
 func BenchmarkCursor(b *testing.B) {
-	const rows = 1_800_000
-	s := *shapes[0]
-	s.n = rows
-	shapes := s.body(rows)
-	one := bytes.Replace(s.body(1), []byte(`"total_results":1}`), fmt.Appendf(nil, `"total_results":%d}`, rows), 1)
-	client := must(inMemoryClient(func(r *http.Request) (*http.Response, error) {
-		if r.URL.Query().Get("limit") == "1" {
-			return response(http.StatusOK, one)
-		}
-		return response(http.StatusOK, shapes)
-	}, webdelivery.WithMaxResponseBytes(1<<40)))
+	client := events(1_800_000)
 	query := eventsQuery
 	query.Limit = 0
 	export := client.Stats.NewExport(query, webdelivery.Cursor{}, webdelivery.ExportOptions{Lookback: 30 * time.Minute})
