@@ -67,12 +67,8 @@ func TestWhyThereIsNoPermit(t *testing.T) {
 					require.NoError(t, client.PurgeLimiter().(*redislimit.Limiter).Pause(t.Context(), time.Hour))
 				}
 				for range 2 {
-					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-					defer cancel()
-					_, ofQueue := queue.Purge(ctx, webdelivery.Exact("https://www.example.com/"))
-					ctx, cancel = context.WithTimeout(t.Context(), time.Second)
-					defer cancel()
-					for _, err := range []error{ofQueue, submit(ctx, client)} {
+					_, ofQueue := queue.Purge(within(t, time.Second), webdelivery.Exact("https://www.example.com/"))
+					for _, err := range []error{ofQueue, submit(within(t, time.Second), client)} {
 						require.ErrorIs(t, err, context.DeadlineExceeded)
 						require.ErrorContains(t, err, tt.why)
 						assert.Equal(t, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
@@ -113,10 +109,8 @@ func TestRedisIsDown(t *testing.T) {
 // refusing is an error of a Redis that refuses a command, from a call that ends long before 3 s are over.
 func refusing(t *testing.T, call func(context.Context) error, why string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
 	began := time.Now()
-	err := call(ctx)
+	err := call(within(t, patience))
 	require.ErrorAs(t, err, new(*redislimit.UnavailableError))
 	require.ErrorContains(t, err, why)
 	assert.Less(t, time.Since(began), 3*time.Second)
@@ -216,9 +210,7 @@ func TestSlowArrivals(t *testing.T) {
 			require.NoError(w, err)
 			permits = append(permits, permit)
 		}
-		ctx, cancel := context.WithTimeout(w.Context(), 2*time.Second)
-		defer cancel()
-		require.ErrorIs(w, limiter.Wait(ctx), context.DeadlineExceeded)
+		require.ErrorIs(w, limiter.Wait(within(w, 2*time.Second)), context.DeadlineExceeded)
 		arrived := time.Now()
 		for _, permit := range permits {
 			permit.Done(w.Context(), arrived)
@@ -281,9 +273,7 @@ func TestClockSetBack(t *testing.T) {
 		for _, key := range []string{"1", "2", "turn"} {
 			require.NoError(w, w.admin.Set(w.Context(), keys+key, "", time.Hour).Err())
 		}
-		ctx, cancel := context.WithTimeout(w.Context(), time.Second)
-		defer cancel()
-		err := forAcme(w.limiter(options(w.redis.Addr))).Wait(ctx)
+		err := forAcme(w.limiter(options(w.redis.Addr))).Wait(within(w, time.Second))
 		require.Error(w, err)
 		// 1.05 s, less the round trip, which a busy machine makes longer
 		require.Regexp(w, `the next permit comes in (1\.\d+s|[1-9]\d*ms) or later`, err.Error())
@@ -303,9 +293,7 @@ func TestPause(t *testing.T) {
 		for _, d := range []time.Duration{time.Second, time.Hour, time.Second} {
 			require.NoError(w, limiter.Pause(w.Context(), d))
 		}
-		ctx, cancel := context.WithTimeout(w.Context(), 10*time.Second)
-		defer cancel()
-		err := forAcme(w.limiter(options(w.redis.Addr))).Wait(ctx)
+		err := forAcme(w.limiter(options(w.redis.Addr))).Wait(within(w, 10*time.Second))
 		require.ErrorIs(w, err, context.DeadlineExceeded)
 		assert.Regexp(w, "comes in (1m|[45])", err.Error())
 	})

@@ -153,6 +153,14 @@ func forAcme(l *redislimit.Limiter) *redislimit.Limiter {
 	return l.ForCustomer("https://api.example.com/acme").(*redislimit.Limiter)
 }
 
+// within returns a context for one call.
+func within(t testing.TB, d time.Duration) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
 const keys = "webdelivery:purge:{https://api.example.com/acme}:"
 
 func newClient(url string, limiter webdelivery.Limiter) (*webdelivery.Client, error) {

@@ -120,13 +120,10 @@ func TestTheSearchKeepsNobodyWaiting(t *testing.T) {
 		w.pause(time.Second)
 		first, q := w.process(), w.process()
 		ctx, cancel := context.WithCancel(w.soon())
-		var searched, good sync.WaitGroup
+		var searched sync.WaitGroup
 		defer searched.Wait()
 		defer cancel()
-		good.Go(func() {
-			_, err := first.Purge(w.soon(), object(0))
-			assert.NoError(w, err)
-		})
+		wait := w.purging(w.soon(), first)
 		w.until("the first call is in Redis", func() bool { return w.pending(q) == 1 })
 		for i := range 16 {
 			searched.Go(func() {
@@ -134,7 +131,7 @@ func TestTheSearchKeepsNobodyWaiting(t *testing.T) {
 			})
 		}
 		w.until("all calls are in Redis", func() bool { return w.pending(q) == 17 })
-		good.Wait()
+		w.allGood(wait())
 		assert.Positive(w, w.pending(q), "others are still searched")
 	})
 }
@@ -152,14 +149,10 @@ func TestLeaving(t *testing.T) {
 		w.pause(time.Hour)
 		q, other := w.process(), w.process()
 		ctx, cancel := context.WithCancel(w.Context())
-		left := make(chan error)
-		go func() {
-			_, err := q.Purge(ctx, object(1))
-			left <- err
-		}()
+		wait := w.purging(ctx, q)
 		w.until("the call is in Redis", func() bool { return w.pending(other) == 1 })
 		cancel()
-		err := <-left
+		err := wait()[0]
 		require.ErrorIs(w, err, context.Canceled)
 		assert.ErrorContains(w, err, "permit")
 		assert.Equal(w, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
@@ -301,18 +294,12 @@ func TestWait(t *testing.T) {
 		w.pause(time.Second)
 		w.service.FailTransactions(1, "FAILED", "2 caches are silent", 504)
 		waits := func(o *redisqueue.Options) { o.Wait = true }
-		var all sync.WaitGroup
-		for i := range 3 {
-			q := w.process(waits)
-			all.Go(func() {
-				_, err := q.Purge(w.soon(), object(i))
-				bad, ok := errors.AsType[*webdelivery.TransactionError](err)
-				if assert.True(w, ok, "%v", err) {
-					assert.Equal(w, "FAILED", bad.Transaction.Status)
-				}
-			})
+		for _, err := range w.purging(w.soon(), w.process(waits), w.process(waits), w.process(waits))() {
+			bad, ok := errors.AsType[*webdelivery.TransactionError](err)
+			if assert.True(w, ok, "%v", err) {
+				assert.Equal(w, "FAILED", bad.Transaction.Status)
+			}
 		}
-		all.Wait()
 		assert.Len(w, w.service.Purged(), 1)
 	}, webdeliverytest.WithPurgeDuration(0))
 }
@@ -367,29 +354,24 @@ func TestClose(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.pause(time.Second)
 		q := w.process()
-		done := make(chan error)
-		purge := func(uri webdelivery.PurgeURI) {
-			_, err := q.Purge(w.soon(), uri)
-			done <- err
-		}
-		go purge(object(1))
+		wait := w.purging(w.soon(), q)
 		w.until("the call is in Redis", func() bool { return w.pending(q) == 1 })
 		closed := make(chan error)
 		go func() { closed <- q.Close(w.soon()) }()
-		require.NoError(w, <-done)
+		w.allGood(wait())
 		require.NoError(w, <-closed)
 
 		q = w.process()
 		remove := w.service.Fail(webdeliverytest.FaultRule{Path: "/cache/purge", Delay: time.Hour})
-		go purge(object(2))
+		wait = w.purging(w.soon(), q)
 		w.until("the request is under way", func() bool { return w.service.Count(http.MethodPost, "/cache/purge") == 2 })
 		require.ErrorIs(w, q.Close(w.within(time.Millisecond)), context.DeadlineExceeded)
-		err := <-done
+		err := wait()[0]
 		require.ErrorIs(w, err, webdelivery.ErrQueueClosed)
 		assert.Equal(w, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
 		remove()
 		w.process(brief)
-		w.until("another process has purged it", func() bool { return w.purged()[pattern(2)] > 0 })
+		w.until("another process has purged it", func() bool { return w.purged()[pattern(0)] > 1 })
 	})
 }
 

@@ -20,41 +20,32 @@ import (
 // Many servers run in parallel, on TCP and in memory. They share nothing, and each stops with its test.
 func TestServersSideBySide(t *testing.T) {
 	t.Parallel()
-	const n = 40
-	servers := make([]*webdeliverytest.Server, n)
-	conns := make([]net.Conn, n) // to the servers on TCP; another server may get the port later
-	t.Run("together", func(t *testing.T) {
-		for i := range n {
-			t.Run(fmt.Sprint(i), func(t *testing.T) {
-				t.Parallel()
-				var options []webdeliverytest.Option
-				if i%2 == 0 {
-					options = append(options, webdeliverytest.InMemory())
-				}
-				srv := webdeliverytest.NewServer(t, options...)
-				servers[i] = srv
-				client := srv.Client(t)
-				id := srv.AddTask(webdeliverytest.TaskSpec{Operation: fmt.Sprint("operation ", i)})
-				task, err := client.Tasks.Get(t.Context(), id)
-				require.NoError(t, err)
-				assert.Equal(t, fmt.Sprint("operation ", i), task.Operation)
-				assert.Equal(t, 1, srv.Count("", ""))
-				if i%2 != 0 {
-					conns[i], err = new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(srv.URL, "http://"))
-					require.NoError(t, err)
+	for i := range 40 {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			t.Parallel()
+			var options []webdeliverytest.Option
+			var conn net.Conn  // to a server on TCP; another server may get the port later
+			t.Cleanup(func() { // runs after that of the server
+				if conn != nil {
+					_, err := conn.Read(make([]byte, 1))
+					require.Error(t, err, "closed by the server")
+					require.NoError(t, conn.Close())
 				}
 			})
-		}
-	})
-	for i, srv := range servers {
-		if conns[i] == nil {
-			_, err := srv.HTTPClient().Get(srv.URL)
-			require.ErrorIs(t, err, syscall.ECONNREFUSED)
-			continue
-		}
-		_, err := conns[i].Read(make([]byte, 1))
-		require.Error(t, err, "closed by the server")
-		require.NoError(t, conns[i].Close())
+			if i%2 == 0 {
+				options = append(options, webdeliverytest.InMemory())
+			}
+			srv := webdeliverytest.NewServer(t, options...)
+			id := srv.AddTask(webdeliverytest.TaskSpec{Operation: fmt.Sprint("operation ", i)})
+			task, err := srv.Client(t).Tasks.Get(t.Context(), id)
+			require.NoError(t, err)
+			assert.Equal(t, fmt.Sprint("operation ", i), task.Operation)
+			assert.Equal(t, 1, srv.Count("", ""))
+			if i%2 != 0 {
+				conn, err = new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(srv.URL, "http://"))
+				require.NoError(t, err)
+			}
+		})
 	}
 }
 

@@ -212,23 +212,23 @@ func TestRun(t *testing.T) {
 	t.Setenv("SPLUNK_HEC_TOKEN", "")
 	dir := t.TempDir() // no file may be left there
 	t.Chdir(dir)
-	start := func(args ...string) (code int, stdout, stderr string) {
-		return programtest.Run("events", program.Streams{}, func(s program.Streams) error { return run(t.Context(), args, s) })
+	start := func(want int, args ...string) (stdout, stderr string) {
+		code, stdout, stderr := programtest.Run("events", program.Streams{}, func(s program.Streams) error { return run(t.Context(), args, s) })
+		assert.Equal(t, want, code, "%s: %s", args, stderr)
+		return stdout, stderr
 	}
-	code, out, told := start("-since", "30m")
-	assert.Equal(t, program.Done, code)
+	out, told := start(program.Done, "-since", "30m")
 	assert.Contains(t, out, ",rule-1,")
 	assert.NotContains(t, out, "rule-2")
 	assert.Empty(t, told)
 
-	code, out, told = start("-since", "30m", "-o", "-", "-filter", "") // both mean the default
-	assert.Equal(t, program.Done, code)
+	out, told = start(program.Done, "-since", "30m", "-o", "-", "-filter", "") // both mean the default
 	assert.Contains(t, out, ",rule-1,")
 	assert.Empty(t, told)
-	_, out, _ = start("-filter", "rule_id==rule-2", "-filter", "") // the last one wins
+	out, _ = start(program.Done, "-filter", "rule_id==rule-2", "-filter", "") // the last one wins
 	assert.Contains(t, out, ",rule-1,")
 
-	_, out, told = start("-format", "ndjson", "-start", at.AddDate(0, 0, -9).Format(time.RFC3339))
+	out, told = start(program.Done, "-format", "ndjson", "-start", at.AddDate(0, 0, -9).Format(time.RFC3339))
 	assert.Equal(t, 2, strings.Count(out, "\n"))
 	assert.Contains(t, told, "earlier ones are missing")
 
@@ -263,24 +263,20 @@ func TestRun(t *testing.T) {
 		`invalid value "1 day" for flag -since`:                {"-since", "1 day"},
 		dir + " is not a regular file":                         {"-format", "csv", "-o", dir},
 	} {
-		code, out, told := start(args...)
-		assert.Equal(t, program.Misuse, code, want)
+		out, told := start(program.Misuse, args...)
 		assert.Contains(t, told, want)
 		assert.Empty(t, out)
 	}
-	code, _, told = start("-columns", "none")
-	assert.Equal(t, program.Failed, code)
+	_, told = start(program.Failed, "-columns", "none")
 	assert.Contains(t, told, `unknown dimension "none"`)
 	none := filepath.Join(dir, "none", "a.csv")
-	code, _, told = start("-o", none)
-	assert.Equal(t, program.Failed, code)
+	_, told = start(program.Failed, "-o", none)
 	assert.Contains(t, told, "events: "+none+" cannot be written: no such file or directory\nevents: name a file in a folder")
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	assert.Empty(t, entries)
 
 	programtest.NoService(t)
-	code, out, _ = start("-since", "10m", "-columns", "domain")
-	assert.Equal(t, program.Done, code)
+	out, _ = start(program.Done, "-since", "10m", "-columns", "domain")
 	assert.Contains(t, out, "\r\nwww.example.com\r\n")
 }

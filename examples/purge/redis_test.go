@@ -32,6 +32,14 @@ func freeAddress(t *testing.T) *net.TCPAddr {
 	return listener.Addr().(*net.TCPAddr)
 }
 
+// purges runs the program, which must end with a code.
+func purges(t *testing.T, want int, args ...string) outcome {
+	t.Helper()
+	got := finish(func(s program.Streams) error { return run(t.Context(), args, s) })
+	assert.Equal(t, want, got.code, got.err)
+	return got
+}
+
 // startRedis starts a redis-server that ends with the test, and returns its address.
 func startRedis(t *testing.T, args ...string) string {
 	t.Helper()
@@ -64,10 +72,7 @@ func TestOneQueueForManyProcesses(t *testing.T) { //nolint:paralleltest // the e
 	var running sync.WaitGroup
 	for i := range processes {
 		running.Go(func() {
-			got := finish(func(s program.Streams) error {
-				return run(t.Context(), []string{"-redis", "redis://" + address, fmt.Sprint("https://www.example.com/", i)}, s)
-			})
-			assert.Equal(t, program.Done, got.code, got.err)
+			got := purges(t, program.Done, "-redis", "redis://"+address, fmt.Sprint("https://www.example.com/", i))
 			assert.Regexp(t, `^\d+ SUBMITTED\n$`, got.out)
 		})
 	}
@@ -82,10 +87,7 @@ func TestRedisIsDown(t *testing.T) { //nolint:paralleltest // the environment is
 	programtest.UseService(t, srv)
 	address := freeAddress(t).String()
 	advice := "purge: check that Redis or Valkey is running at " + address + ", or purge without -redis\n"
-	got := finish(func(s program.Streams) error {
-		return run(t.Context(), []string{"-redis", "redis://:secret@" + address, "https://www.example.com/a", "https://www.example.com/b"}, s)
-	})
-	assert.Equal(t, program.Failed, got.code)
+	got := purges(t, program.Failed, "-redis", "redis://:secret@"+address, "https://www.example.com/a", "https://www.example.com/b")
 	assert.Regexp(t, "^purge: -redis: dial tcp "+address+": .*\n"+advice+"$", got.err)
 	assert.Empty(t, srv.Requests())
 
@@ -106,14 +108,11 @@ func TestRedisURL(t *testing.T) {
 	address := startRedis(t, "--requirepass", "secret", "--user", "poor", "on", ">poor", "~*", "+@all", "-xadd")
 	srv := webdeliverytest.NewServer(t)
 	programtest.UseService(t, srv)
-	purge := func(url string, args ...string) outcome {
-		t.Setenv("REDIS_URL", url)
-		return finish(func(s program.Streams) error { return run(t.Context(), append(args, "https://www.example.com/a"), s) })
-	}
-	got := purge("redis://:secret@" + address)
-	assert.Equal(t, program.Done, got.code, got.err)
-	got = purge("redis://:wrong@"+address, "-redis", "redis://:secret@"+address)
-	assert.Equal(t, program.Done, got.code, got.err)
+	const uri = "https://www.example.com/a"
+	t.Setenv("REDIS_URL", "redis://:secret@"+address)
+	purges(t, program.Done, uri)
+	t.Setenv("REDIS_URL", "redis://:wrong@"+address)
+	purges(t, program.Done, "-redis", "redis://:secret@"+address, uri)
 	require.Len(t, srv.Purged(), 2)
 
 	for _, tt := range []struct{ url, why, advice string }{
@@ -121,19 +120,16 @@ func TestRedisURL(t *testing.T) {
 		{"redis://" + address, "NOAUTH", "check the user name and the password in REDIS_URL"},
 		{"redis://poor:poor@" + address, "NOPERM", "grant the user in REDIS_URL the permissions that packages redislimit and redisqueue list"},
 	} {
-		got = purge(tt.url)
-		assert.Equal(t, program.Failed, got.code)
+		t.Setenv("REDIS_URL", tt.url)
+		got := purges(t, program.Failed, uri)
 		assert.Regexp(t, "(?s)purge: REDIS_URL: .*"+tt.why+".*\npurge: "+tt.advice+"\n$", got.err)
 		assert.NotContains(t, got.err, "wrong@")
 	}
-	got = purge("http://:secret@" + address)
-	assert.Equal(t, program.Misuse, got.code)
+	t.Setenv("REDIS_URL", "http://:secret@"+address)
+	got := purges(t, program.Misuse, uri)
 	assert.Equal(t, "purge: REDIS_URL cannot be used; want a URL such as redis://redis.example.com:6379\n", got.err)
 	assert.Len(t, srv.Purged(), 2)
 
 	t.Setenv("REDIS_URL", "redis://"+freeAddress(t).String())
-	got = finish(func(s program.Streams) error {
-		return run(t.Context(), []string{"-resume", strconv.FormatInt(srv.Purged()[0].TransactionID, 10)}, s)
-	})
-	assert.Equal(t, program.Done, got.code, got.err)
+	purges(t, program.Done, "-resume", fmt.Sprint(srv.Purged()[0].TransactionID))
 }
