@@ -67,7 +67,7 @@ func TestOnItsOwn(t *testing.T) { //nolint:paralleltest // the environment is th
 }
 
 // A plan changes nothing. When it is applied, the list equals the feed, and another plan is empty.
-func TestPlanThenApplyThenNothing(t *testing.T) {
+func TestPlanThenApplyThenNothing(t *testing.T) { //nolint:paralleltest // the environment is the process's
 	srv, list := service(t)
 	name := file(t, "feed.txt", wanted)
 	stdout, _ := ends(t, 4, "blocklist", name)
@@ -84,7 +84,7 @@ func TestPlanThenApplyThenNothing(t *testing.T) {
 }
 
 // -apply-plan applies the saved plan, unless the list has changed since.
-func TestStoredPlan(t *testing.T) {
+func TestStoredPlan(t *testing.T) { //nolint:paralleltest // the environment is the process's
 	srv, list := service(t)
 	saved := filepath.Join(t.TempDir(), "plan.json")
 	require.NoError(t, os.WriteFile(saved, []byte("an older plan that everybody may read"), 0o644))
@@ -116,7 +116,7 @@ func TestStoredPlan(t *testing.T) {
 }
 
 // -json prints the plan, and then the result.
-func TestJSON(t *testing.T) {
+func TestJSON(t *testing.T) { //nolint:paralleltest // the environment is the process's
 	_, list := service(t)
 	stdout, _ := ends(t, program.Done, "-json", "-apply", "blocklist", file(t, "feed.txt", wanted))
 	decoder := json.NewDecoder(strings.NewReader(stdout))
@@ -133,7 +133,7 @@ func TestJSON(t *testing.T) {
 }
 
 // A change that fails after its first step is reported as done in part. One that fails at once is not.
-func TestApplyFails(t *testing.T) {
+func TestApplyFails(t *testing.T) { //nolint:paralleltest // the environment is the process's
 	srv, list := service(t)
 	name := file(t, "feed.txt", wanted)
 	remove := srv.Fail(webdeliverytest.FaultRule{Method: http.MethodDelete, Status: http.StatusForbidden})
@@ -149,7 +149,7 @@ func TestApplyFails(t *testing.T) {
 }
 
 // -wait ends when the list is deployed. Without it the program does not read the task.
-func TestWait(t *testing.T) {
+func TestWait(t *testing.T) { //nolint:paralleltest // the environment is the process's
 	srv, _ := service(t, webdeliverytest.WithDeployDuration(time.Hour))
 	interrupted, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -168,7 +168,7 @@ func TestWait(t *testing.T) {
 }
 
 // A feed of another type changes nothing. The error of a damaged feed names its lines.
-func TestRefused(t *testing.T) {
+func TestRefused(t *testing.T) { //nolint:paralleltest // the environment is the process's
 	srv, list := service(t)
 	srv.AddNetworkList(webdeliverytest.NetworkListSpec{Name: "twice"})
 	srv.AddNetworkList(webdeliverytest.NetworkListSpec{Name: "twice", Deprecated: true})
@@ -191,7 +191,7 @@ func TestRefused(t *testing.T) {
 
 // A feed that has become short changes nothing. The error names the flag and the value that allow the plan. The plan is
 // printed.
-func TestRemovalsAreGuarded(t *testing.T) {
+func TestRemovalsAreGuarded(t *testing.T) { //nolint:paralleltest // the environment is the process's
 	srv, list := service(t)
 	good, few := file(t, "feed.txt", wanted), file(t, "few.txt", "192.0.2.1\n192.0.2.2\n")
 	saved := filepath.Join(t.TempDir(), "plan.json")
@@ -231,7 +231,7 @@ func TestRemovalsAreGuarded(t *testing.T) {
 }
 
 // A feed that has an address of -never changes nothing. -find says which entries cover an address.
-func TestNeverAndFind(t *testing.T) {
+func TestNeverAndFind(t *testing.T) { //nolint:paralleltest // the environment is the process's
 	srv, list := service(t)
 	never, feed := file(t, "never.txt", "# office\n 203.0.113.0/28 \n\n2001:db8::1\n"), file(t, "feed.txt", wanted)
 	_, stderr := ends(t, beyond, "-apply", "-never", never, "blocklist", feed)
