@@ -1,11 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -21,10 +21,28 @@ import (
 // If an export cannot be resumed, the error says why, and what to do. Nothing is changed.
 func TestDamagedStates(t *testing.T) {
 	t.Parallel()
-	remove := func(string) string { return "" }
-	shorten := func(text string) string { return text[:len(text)-3] }
-	edit := func(from, to string) func(string) string {
-		return func(text string) string { return strings.Replace(text, from, to, 1) }
+	edit := func(from, to string) func(t *testing.T, file string) {
+		return func(t *testing.T, file string) {
+			t.Helper()
+			text, err := os.ReadFile(cursorOf(file))
+			require.NoError(t, err)
+			require.Contains(t, string(text), from)
+			require.NoError(t, os.WriteFile(cursorOf(file), bytes.Replace(text, []byte(from), []byte(to), 1), 0o600))
+		}
+	}
+	without := func(name func(string) string) func(t *testing.T, file string) {
+		return func(t *testing.T, file string) {
+			t.Helper()
+			require.NoError(t, os.Remove(name(file)))
+		}
+	}
+	shorten := func(name func(string) string) func(t *testing.T, file string) {
+		return func(t *testing.T, file string) {
+			t.Helper()
+			info, err := os.Stat(name(file))
+			require.NoError(t, err)
+			require.NoError(t, os.Truncate(name(file), info.Size()-3))
+		}
 	}
 	part1 := func(file string) string { return partOf(file, 1) }
 	last := func(file string) string {
@@ -33,36 +51,28 @@ func TestDamagedStates(t *testing.T) {
 	}
 	for want, tt := range map[string]struct {
 		format string
-		which  func(file string) string
-		damage func(text string) string // "" removes the file
+		damage func(t *testing.T, file string)
 	}{
-		"has ended early; -resume takes the file that -o named":          {"csv", cursorOf, remove},
-		"events.csv.partial, to which ":                                  {"csv", partialOf, remove},
-		": 3 are missing; export again with -o ":                         {"csv", partialOf, shorten},
-		"has version 9, and this program reads version 2; continue with": {"csv", cursorOf, edit(`{"version":2`, `{"version":9`)},
-		"events.csv.cursor is damaged: invalid character":                {"csv", cursorOf, shorten},
-		"damaged: this program did not write it; export":                 {"csv", cursorOf, edit(`"csv"`, `"xlsx"`)},
-		"damaged: webdelivery: invalid cursor":                           {"csv", cursorOf, edit(`"cursor":{"version":2`, `"cursor":{"version":1`)},
-		"damaged: filters":                                               {"csv", cursorOf, edit(`"filter":""`, `"filter":"a"`)},
-		"filter differs; use the service and the customer that the":      {"csv", cursorOf, edit(`"filter":""`, `"filter":"rule_id==a"`)},
-		"and one is missing":                                             {"parquet", part1, remove},
-		"bytes, and had ":                                                {"parquet", last, shorten},
+		"has ended early; -resume takes the file that -o named":          {"csv", without(cursorOf)},
+		"events.csv.partial, to which ":                                  {"csv", without(partialOf)},
+		": 3 are missing; export again with -o ":                         {"csv", shorten(partialOf)},
+		"has version 9, and this program reads version 2; continue with": {"csv", edit(`{"version":2`, `{"version":9`)},
+		"events.csv.cursor is damaged: invalid character":                {"csv", shorten(cursorOf)},
+		"damaged: this program did not write it; export":                 {"csv", edit(`"csv"`, `"xlsx"`)},
+		"damaged: webdelivery: invalid cursor":                           {"csv", edit(`"cursor":{"version":2`, `"cursor":{"version":1`)},
+		"damaged: filters":                                               {"csv", edit(`"filter":""`, `"filter":"a"`)},
+		"filter differs; use the service and the customer that the":      {"csv", edit(`"filter":""`, `"filter":"rule_id==a"`)},
+		"and one is missing":                                             {"parquet", without(part1)},
+		"bytes, and had ":                                                {"parquet", shorten(last)},
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
 			inFakeTime(t, many, func(t *testing.T, srv *webdeliverytest.Server) {
 				file := filepath.Join(t.TempDir(), "events."+tt.format)
 				endEarly(t, srv, "refused", file, flagsOfMany(file)...)
-				text, err := os.ReadFile(tt.which(file))
-				require.NoError(t, err)
-				damaged := tt.damage(string(text))
-				require.NotEqual(t, string(text), damaged)
-				require.NoError(t, os.WriteFile(tt.which(file), []byte(damaged), 0o600))
-				if damaged == "" {
-					require.NoError(t, os.Remove(tt.which(file)))
-				}
+				tt.damage(t, file)
 				before, _ := os.ReadFile(cursorOf(file))
-				err = start(t.Context(), srv, t, io.Discard, "-resume", file)
+				err := start(t.Context(), srv, t, io.Discard, "-resume", file)
 				require.ErrorContains(t, err, want)
 				assert.NotContains(t, err.Error(), "continue with: events -resume", "which would end in the same way")
 				assert.NoFileExists(t, file)
