@@ -241,7 +241,7 @@ func TestUnusedSlots(t *testing.T) {
 		require.Zero(w, w.slots())
 
 		require.NoError(w, limiter.Wait(w.Context())) // with the connection and the script
-		proxy := redistest.NewProxy(w.T, w.redis.Addr, 100*time.Millisecond)
+		proxy := redistest.NewProxy(w.T, w.redis.Addr, 300*time.Millisecond)
 		limiter = forAcme(w.limiter(options(proxy.Addr)))
 		require.NoError(w, limiter.Wait(w.Context()))
 		require.Eventually(w, func() bool { return w.slots() == 0 }, patience, time.Millisecond)
