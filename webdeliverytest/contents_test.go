@@ -131,8 +131,10 @@ func TestAddEvents(t *testing.T) {
 		})
 		require.NoError(t, err)
 		assert.EqualValues(t, 1, shaping.TotalResults, "the blocked country")
+		paths, err := client.Stats.WAFTopK(webdelivery.WAFByRequestPath).Dimensions(t.Context())
+		require.NoError(t, err)
 		top, err := client.Stats.WAFTopK(webdelivery.WAFByRequestPath).Query(t.Context(), webdelivery.WAFTopKQuery{
-			Dimensions: []string{"request_path"}, Metrics: []string{webdelivery.MetricHits}, Start: start, End: now,
+			Dimensions: paths[:1], Metrics: []string{webdelivery.MetricHits}, Start: start, End: now,
 		})
 		require.NoError(t, err)
 		require.Len(t, top.Rows, 1)

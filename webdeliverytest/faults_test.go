@@ -70,13 +70,8 @@ func TestFailActs(t *testing.T) {
 		assert.Equal(t, "gone fishing", e.Description)
 		assert.Equal(t, "fish", e.Header.Get("X-Why"))
 
-		for _, cut := range []webdeliverytest.Cut{
-			webdeliverytest.CutBeforeRead, webdeliverytest.CutAfterRead, webdeliverytest.CutAfterExecute,
-			webdeliverytest.CutBody, webdeliverytest.CutChunked,
-		} {
-			_, _, err = get(webdeliverytest.FaultRule{Cut: cut})
-			assert.Error(t, err, "cut %d", cut)
-		}
+		_, _, err = get(webdeliverytest.FaultRule{Cut: webdeliverytest.CutBody})
+		require.Error(t, err)
 		_, _, err = get(webdeliverytest.FaultRule{Handler: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(409) }})
 		require.ErrorAs(t, err, &e)
 		assert.Equal(t, 409, e.StatusCode)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -156,25 +155,6 @@ func TestBrokenExports(t *testing.T) {
 				})
 			})
 		}
-	}
-}
-
-// ^C while events arrive leaves the files for -resume.
-func TestInterrupted(t *testing.T) {
-	t.Parallel()
-	for _, format := range []string{"csv", "ndjson", "parquet"} {
-		srv := service(t, events)
-		ctx, interrupt := context.WithCancel(t.Context())
-		srv.Fail(webdeliverytest.FaultRule{Path: dataPath, Skip: 1, Handler: func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Content-Type", "application/json")
-			_, _ = io.WriteString(w, `{"columns":[{"name":"event_timestamp_ms"}],"total_results":3,"rows":[`)
-			assert.NoError(t, http.NewResponseController(w).Flush())
-			interrupt()
-			<-r.Context().Done()
-		}})
-		file := filepath.Join(t.TempDir(), "new."+format)
-		require.ErrorIs(t, export1(ctx, t, srv, program.Streams{Err: io.Discard}, "-o", file), context.Canceled)
-		assertOnly(t, file, "", "new."+format+".cursor", "new."+format+".partial")
 	}
 }
 
