@@ -14,10 +14,11 @@ import (
 // only at the beginning.
 func TestLines(t *testing.T) {
 	t.Parallel()
+	const mark = "\ufeff"
 	for text, want := range map[string][]string{
 		"# of today\r\n\r\n  a  \n\t#b\nc d #e\n \nf": {"a", "c d #e", "f"},
-		"\ufeffa\n\ufeffb":                            {"a", "\ufeffb"},
-		"\ufeff# of today\na":                         {"a"},
+		mark + "a\n" + mark + "b":                     {"a", mark + "b"},
+		mark + "# of today\na":                        {"a"},
 	} {
 		var got []string
 		for line, err := range program.Lines(t.Context(), strings.NewReader(text)) {
