@@ -228,7 +228,7 @@ func TestPurgeWithoutTransaction(t *testing.T) {
 		for _, body := range []string{
 			`{"code":201,"description":"request submitted"}`, `{"code":201,"transaction_id":null}`, `{}`,
 			`{"purge_response":{"transaction_status_uri":"/transactions/"}}`, `{"purge_response":{"transaction_status_uri":"/transactions/x"}}`,
-			`{"purge_response":null,"transaction_id":0}`, `{"message":"under maintenance"}`,
+			`{"purge_response":null,"transaction_id":0}`, `{"message":"under maintenance"}`, "", "null", "[]", "garbage", `{"transaction_id":"x"}`,
 		} {
 			outcome := webdelivery.OutcomeUnknown
 			if status == http.StatusCreated || strings.Contains(body, "201") || strings.Contains(body, "/transactions/") {
