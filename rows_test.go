@@ -61,15 +61,7 @@ var ways = map[string]func(context.Context, *webdelivery.Client) ([]string, erro
 		if err != nil {
 			return nil, err
 		}
-		var texts []string
-		for _, row := range result.Rows {
-			text, err := json.Marshal(row)
-			if err != nil {
-				return nil, err
-			}
-			texts = append(texts, string(text))
-		}
-		return texts, nil
+		return collect(result.All())
 	},
 }
 
@@ -83,7 +75,7 @@ func TestResponsesThatAreRead(t *testing.T) {
 		query   = `"query":{"limit":10}`
 	)
 	want := []string{`["x",1]`, `["y",2]`}
-	tests := []struct {
+	for _, tt := range []struct {
 		name, body string
 		want       []string
 	}{
@@ -102,18 +94,11 @@ func TestResponsesThatAreRead(t *testing.T) {
 		{"every kind of value", resultOf([]string{"a", "b", "c", "d", "e"}, `["",-0.5e3,true,false,null]`), []string{`["",-0.5e3,true,false,null]`}},
 		{"escapes", resultOf([]string{"a", "b"}, `["\"\\,]","\u00fc\n"]`), []string{`["\"\\,]","\u00fc\n"]`}},
 		{"more than 53 bits", resultOf([]string{"a"}, `[9223372036854775807]`), []string{`[9223372036854775807]`}},
-	}
-	for _, tt := range tests {
-		for name, way := range ways {
-			t.Run(tt.name+"/"+name, func(t *testing.T) {
-				t.Parallel()
-				fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
-					answers(f, tt.body)
-					got, err := way(f.Context(), f.Client)
-					require.NoError(f, err)
-					assert.Equal(f, tt.want, got)
-				})
-			})
+	} {
+		for way, read := range ways {
+			got, err := read(t.Context(), fixture.Always(t, []byte(tt.body)))
+			require.NoError(t, err, "%s: %s", way, tt.name)
+			assert.Equal(t, tt.want, got, "%s: %s", way, tt.name)
 		}
 	}
 }
@@ -166,20 +151,14 @@ func TestResponsesThatAreRefused(t *testing.T) {
 		{"plain text", "log in", "invalid character"},
 	}
 	for _, tt := range tests {
-		for name, way := range ways {
-			t.Run(tt.name+"/"+name, func(t *testing.T) {
-				t.Parallel()
-				fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
-					answers(f, tt.body)
-					_, err := way(f.Context(), f.Client)
-					require.ErrorIs(f, err, webdelivery.ErrBadResponse)
-					assert.ErrorContains(f, err, tt.says)
-					var e *webdelivery.Error
-					require.ErrorAs(f, err, &e)
-					assert.Equal(f, 200, e.StatusCode)
-					assert.Equal(f, "/acme/v1"+fixture.EventsData, e.Path)
-				})
-			})
+		for way, read := range ways {
+			_, err := read(t.Context(), fixture.Always(t, []byte(tt.body)))
+			require.ErrorIs(t, err, webdelivery.ErrBadResponse, "%s: %s", way, tt.name)
+			assert.ErrorContains(t, err, tt.says, "%s: %s", way, tt.name)
+			var e *webdelivery.Error
+			require.ErrorAs(t, err, &e)
+			assert.Equal(t, 200, e.StatusCode)
+			assert.Equal(t, "/acme/v1"+fixture.EventsData, e.Path)
 		}
 	}
 }
@@ -187,7 +166,7 @@ func TestResponsesThatAreRefused(t *testing.T) {
 // If fewer rows come than match, up to the limit, the error contains both numbers.
 func TestFewerRowsThanMatch(t *testing.T) {
 	t.Parallel()
-	tests := []struct {
+	for _, tt := range []struct {
 		limit, rows int
 		total       int64
 		incomplete  bool
@@ -202,98 +181,74 @@ func TestFewerRowsThanMatch(t *testing.T) {
 		{500, 98, 99, true},
 		{500, 0, 1, true},
 		{1, 3, 3, false}, // more rows than the limit are not incomplete
-	}
-	for _, tt := range tests {
-		t.Run(fmt.Sprint(tt), func(t *testing.T) {
-			t.Parallel()
-			fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
-				rows := strings.TrimSuffix(strings.Repeat("[1],", tt.rows), ",")
-				answers(f, fmt.Sprintf(`{"columns":[{"name":"a"}],"rows":[%s],"total_results":%d}`, rows, tt.total))
-				q := fixture.ADay
-				q.Limit = tt.limit
-				got, rowsErr := collect(f.Client.Stats.Events.All(f.Context(), q))
-				assert.Len(f, got, tt.rows)
-				_, queryErr := f.Client.Stats.Events.Query(f.Context(), q)
-				for _, err := range []error{rowsErr, queryErr} {
-					if !tt.incomplete {
-						require.NoError(f, err)
-						continue
-					}
-					var incomplete *webdelivery.IncompleteError
-					require.ErrorAs(f, err, &incomplete)
-					assert.Equal(f, webdelivery.IncompleteError{Got: int64(tt.rows), Total: tt.total}, *incomplete)
-				}
-			})
-		})
+	} {
+		client, q := fixture.Always(t, []byte(rowsOf(tt.rows, tt.total))), fixture.ADay
+		q.Limit = tt.limit
+		got, err := collect(client.Stats.Events.All(t.Context(), q))
+		assert.Len(t, got, tt.rows)
+		assertIncomplete(t, tt.incomplete, tt.rows, tt.total, err)
+		_, err = client.Stats.Events.Query(t.Context(), q)
+		assertIncomplete(t, tt.incomplete, tt.rows, tt.total, err)
 	}
 }
 
 func TestRow(t *testing.T) {
 	t.Parallel()
-	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
-		answers(f, resultOf([]string{"a", "b"}, `["x", 1]`, `["y" ,2]`))
-		var kept []webdelivery.Row
-		for row, err := range f.Client.Stats.Events.All(f.Context(), fixture.FirstRows) {
-			require.NoError(f, err)
-			assert.Equal(f, 2, row.Len())
-			assert.Equal(f, []string{"a", "b"}, row.Columns())
-			_, ok := row.Get("c")
-			assert.False(f, ok)
-			row.Columns()[0] = "changed" // a copy
-			kept = append(kept, row.Clone())
-		}
-		require.Len(f, kept, 2)
-		assert.Equal(f, "x", kept[0].At(0).String())
-		assert.Equal(f, "1", kept[0].At(1).String())
-		assert.Equal(f, "y", kept[1].At(0).String())
-		v, ok := kept[1].Get("b")
-		assert.True(f, ok)
-		assert.Equal(f, "2", v.String())
-		assert.Panics(f, func() { kept[0].At(2) })
-		assert.Panics(f, func() { kept[0].At(-1) })
+	client := fixture.Always(t, []byte(resultOf([]string{"a", "b"}, `["x", 1]`, `["y" ,2]`)))
+	var kept []webdelivery.Row
+	for row, err := range client.Stats.Events.All(t.Context(), fixture.FirstRows) {
+		require.NoError(t, err)
+		assert.Equal(t, 2, row.Len())
+		assert.Equal(t, []string{"a", "b"}, row.Columns())
+		_, ok := row.Get("c")
+		assert.False(t, ok)
+		row.Columns()[0] = "changed" // a copy
+		kept = append(kept, row.Clone())
+	}
+	require.Len(t, kept, 2)
+	assert.Equal(t, "x 1 y", fmt.Sprint(kept[0].At(0), " ", kept[0].At(1), " ", kept[1].At(0)))
+	v, ok := kept[1].Get("b")
+	assert.True(t, ok)
+	assert.Equal(t, "2", v.String())
+	assert.Panics(t, func() { kept[0].At(2) })
+	assert.Panics(t, func() { kept[0].At(-1) })
 
-		var zero webdelivery.Row
-		assert.Zero(f, zero.Len())
-		assert.Empty(f, zero.Columns())
-		assert.Zero(f, zero.Clone().Len())
-		_, ok = zero.Get("a")
-		assert.False(f, ok)
-		assert.True(f, webdelivery.Value{}.IsNull())
-		assert.Empty(f, webdelivery.Value{}.String())
-	})
+	var zero webdelivery.Row
+	assert.Zero(t, zero.Len())
+	assert.Empty(t, zero.Columns())
+	assert.Zero(t, zero.Clone().Len())
+	_, ok = zero.Get("a")
+	assert.False(t, ok)
+	assert.True(t, webdelivery.Value{}.IsNull())
+	assert.Empty(t, webdelivery.Value{}.String())
 }
 
 // A stream that stalls is an error after the idle time. If bytes continue to arrive, a stream has no time limit.
 func TestStreamsThatStandStill(t *testing.T) {
 	t.Parallel()
 	body := resultOf([]string{"a"}, `["x"]`, `["y"]`, `["z"]`)
-	tests := []struct {
-		name    string
+	for _, tt := range []struct {
 		every   time.Duration // between two bytes
 		stall   time.Duration // once, in the middle
 		options []webdelivery.Option
 		err     bool
 	}{
-		{"slow but healthy", 59 * time.Second, 0, nil, false},
-		{"stalled", 61 * time.Second, 0, nil, true},
-		{"stalled after a long while", 30 * time.Second, 40 * time.Second, nil, true},
-		{"stalled for longer than the option", 3 * time.Second, 0, []webdelivery.Option{webdelivery.WithIdleTimeout(2 * time.Second)}, true},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			fixture.InFakeTime(t, fixture.Setup{Options: tt.options}, func(f *fixture.Fixture) {
-				f.AddFault(testserver.Fault{Status: 200, Body: body, Dribble: tt.every, Stall: tt.stall})
-				_, err := collect(f.Client.Stats.Events.All(f.Context(), fixture.FirstRows))
-				if !tt.err {
-					require.NoError(f, err)
-					return
-				}
-				var timeout interface{ Timeout() bool }
-				require.ErrorAs(f, err, &timeout)
-				assert.True(f, timeout.Timeout())
-				require.NotErrorIs(f, err, webdelivery.ErrBadResponse)
-			})
+		{59 * time.Second, 0, nil, false},
+		{61 * time.Second, 0, nil, true},
+		{30 * time.Second, 40 * time.Second, nil, true},
+		{3 * time.Second, 0, []webdelivery.Option{webdelivery.WithIdleTimeout(2 * time.Second)}, true},
+	} {
+		fixture.InFakeTime(t, fixture.Setup{Options: tt.options}, func(f *fixture.Fixture) {
+			f.AddFault(testserver.Fault{Status: 200, Body: body, Dribble: tt.every, Stall: tt.stall})
+			_, err := collect(f.Client.Stats.Events.All(f.Context(), fixture.FirstRows))
+			if !tt.err {
+				require.NoError(f, err)
+				return
+			}
+			var timeout interface{ Timeout() bool }
+			require.ErrorAs(f, err, &timeout)
+			assert.True(f, timeout.Timeout())
+			require.NotErrorIs(f, err, webdelivery.ErrBadResponse)
 		})
 	}
 }
@@ -316,44 +271,38 @@ func TestAProgramMayTakeItsTime(t *testing.T) {
 // If the connection is cut or the context ends, the stream ends with that error, not with ErrBadResponse.
 func TestStreamsThatAreCut(t *testing.T) {
 	t.Parallel()
-	body := resultOf([]string{"a"}, strings.TrimSuffix(strings.Repeat(`["some text"],`, 1000), ","))
-	t.Run("by the connection", func(t *testing.T) {
-		t.Parallel()
-		for _, cut := range []testserver.Cut{testserver.CutBody, testserver.CutChunked} {
-			fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
-				f.AddFault(testserver.Fault{Path: fixture.EventsData, Handler: func(w http.ResponseWriter, _ *http.Request) {
-					if cut == testserver.CutBody {
-						w.Header().Set("Content-Length", fmt.Sprint(len(body)))
-					}
-					_, _ = io.WriteString(w, body[:len(body)/2])
-					_ = http.NewResponseController(w).Flush()
-					panic(http.ErrAbortHandler)
-				}})
-				rows, err := collect(f.Client.Stats.Events.All(f.Context(), fixture.FirstRows))
-				require.ErrorIs(f, err, io.ErrUnexpectedEOF)
-				require.NotErrorIs(f, err, webdelivery.ErrBadResponse)
-				assert.NotEmpty(f, rows)
-				assert.Equal(f, 1, f.Srv.Count("", fixture.EventsData), "after rows were yielded, there is no retry")
-			})
-		}
-	})
-	t.Run("by the caller", func(t *testing.T) {
-		t.Parallel()
+	body := resultOf([]string{"a"}, slices.Repeat([]string{`["some text"]`}, 1000)...)
+	for _, length := range []bool{false, true} {
 		fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
-			f.AddFault(testserver.Fault{Status: 200, Body: body, Dribble: time.Millisecond})
-			ctx, cancel := context.WithCancel(f.Context())
-			defer cancel()
-			rows := 0
-			var last error
-			for _, err := range f.Client.Stats.Events.All(ctx, fixture.FirstRows) {
-				if last = err; err == nil {
-					rows++
-					cancel()
+			f.AddFault(testserver.Fault{Path: fixture.EventsData, Handler: func(w http.ResponseWriter, _ *http.Request) {
+				if length {
+					w.Header().Set("Content-Length", fmt.Sprint(len(body)))
 				}
-			}
-			require.ErrorIs(f, last, context.Canceled)
-			assert.Equal(f, 1, rows)
+				_, _ = io.WriteString(w, body[:len(body)/2])
+				_ = http.NewResponseController(w).Flush()
+				panic(http.ErrAbortHandler)
+			}})
+			rows, err := collect(f.Client.Stats.Events.All(f.Context(), fixture.FirstRows))
+			require.ErrorIs(f, err, io.ErrUnexpectedEOF)
+			require.NotErrorIs(f, err, webdelivery.ErrBadResponse)
+			assert.NotEmpty(f, rows)
+			assert.Equal(f, 1, f.Srv.Count("", fixture.EventsData), "after rows were yielded, there is no retry")
 		})
+	}
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		f.AddFault(testserver.Fault{Status: 200, Body: body, Dribble: time.Millisecond})
+		ctx, cancel := context.WithCancel(f.Context())
+		defer cancel()
+		rows := 0
+		var last error
+		for _, err := range f.Client.Stats.Events.All(ctx, fixture.FirstRows) {
+			if last = err; err == nil {
+				rows++
+				cancel()
+			}
+		}
+		require.ErrorIs(f, last, context.Canceled)
+		assert.Equal(f, 1, rows)
 	})
 }
 
@@ -501,30 +450,27 @@ func faultFor(path, body string) testserver.Fault {
 // If a caller changes what the SDK returned, nothing else changes.
 func TestWhatIsHandedOutIsTheCallers(t *testing.T) {
 	t.Parallel()
-	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
-		answers(f, resultOf([]string{"a", "b"}, `["x","y"]`, `["z","w"]`))
-		result, err := f.Client.Stats.Events.Query(f.Context(), fixture.ADay)
-		require.NoError(f, err)
-		row := result.Rows[0]
+	stats := fixture.Always(t, []byte(resultOf([]string{"a", "b"}, `["x","y"]`, `["z","w"]`))).Stats
+	result, err := stats.Events.Query(t.Context(), fixture.ADay)
+	require.NoError(t, err)
+	row := result.Rows[0]
+	result.Columns[0] = "changed"
+	assert.Equal(t, []string{"a", "b"}, row.Columns())
+	row.Columns()[1] = "changed"
+	assert.Equal(t, []string{"a", "b"}, result.Rows[1].Columns())
+	v, ok := row.Get("a")
+	assert.True(t, ok)
+	assert.Equal(t, "x", v.String())
 
-		result.Columns[0] = "changed"
-		assert.Equal(f, []string{"a", "b"}, row.Columns())
-		row.Columns()[1] = "changed"
-		assert.Equal(f, []string{"a", "b"}, result.Rows[1].Columns())
-		v, ok := row.Get("a")
-		assert.True(f, ok)
-		assert.Equal(f, "x", v.String())
-
-		_ = append(row.At(0).Raw(), `,"changed"`...)
-		assert.Equal(f, `["x","y"]`, row.String())
-		text, err := row.MarshalJSON()
-		require.NoError(f, err)
-		copy(text, "changed")
-		assert.Equal(f, `["x","y"]`, row.String())
-		again, err := f.Client.Stats.Events.Query(f.Context(), fixture.ADay)
-		require.NoError(f, err)
-		assert.Equal(f, []string{"a", "b"}, again.Columns)
-	})
+	_ = append(row.At(0).Raw(), `,"changed"`...)
+	assert.Equal(t, `["x","y"]`, row.String())
+	text, err := row.MarshalJSON()
+	require.NoError(t, err)
+	copy(text, "changed")
+	assert.Equal(t, `["x","y"]`, row.String())
+	again, err := stats.Events.Query(t.Context(), fixture.ADay)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"a", "b"}, again.Columns)
 }
 
 // The client closes the body of every response with rows once, whatever the body is and however its reading ends. So
@@ -538,18 +484,15 @@ func TestEveryBodyWithRowsIsClosed(t *testing.T) {
 	} {
 		for way, read := range ways {
 			for _, status := range []int{http.StatusOK, http.StatusForbidden, http.StatusServiceUnavailable} {
-				t.Run(fmt.Sprint(name, "/", way, "/", status), func(t *testing.T) {
-					t.Parallel()
-					sent := &closing{Reader: strings.NewReader(body)}
-					client := fixture.Answered(t, func(*http.Request) *http.Response {
-						r := fixture.Response(status, nil)
-						r.Body = sent
-						return r
-					})
-					_, err := read(t.Context(), client)
-					assert.Equal(t, name == "whole" && status == http.StatusOK, err == nil, "%v", err)
-					assert.Equal(t, 1, sent.times)
+				sent := &closing{Reader: strings.NewReader(body)}
+				client := fixture.Answered(t, func(*http.Request) *http.Response {
+					r := fixture.Response(status, nil)
+					r.Body = sent
+					return r
 				})
+				_, err := read(t.Context(), client)
+				assert.Equal(t, name == "whole" && status == http.StatusOK, err == nil, "%s, %s, %d: %v", name, way, status, err)
+				assert.Equal(t, 1, sent.times, "%s, %s, %d", name, way, status)
 			}
 		}
 	}

@@ -1,9 +1,9 @@
 package webdelivery_test
 
 import (
-	"context"
-	"net/http"
+	"errors"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -56,61 +56,46 @@ func TestEventsRetention(t *testing.T) {
 // sent.
 func TestQueriesThatAreRefused(t *testing.T) {
 	t.Parallel()
-	tests := []struct {
-		name   string
-		change func(*webdelivery.TrendsQuery)
+	type query = webdelivery.TrendsQuery
+	west, east := time.FixedZone("", -2*3600), time.FixedZone("", 3600)
+	for _, tt := range []struct {
 		field  string
+		change func(*query)
 	}{
-		{"no dimensions", func(q *webdelivery.TrendsQuery) { q.Dimensions = nil }, "dimensions"},
-		{"an empty dimension", func(q *webdelivery.TrendsQuery) { q.Dimensions = []string{"client_ip", ""} }, "dimensions[1]"},
-		{"two dimensions in one", func(q *webdelivery.TrendsQuery) { q.Dimensions = []string{"a,b"} }, "dimensions[0]"},
-		{"a dimension twice", func(q *webdelivery.TrendsQuery) { q.Dimensions = []string{"a", "b", "a"} }, "dimensions[2]"},
-		{"another metric", func(q *webdelivery.TrendsQuery) { q.Metrics = []string{"bytes"} }, "metrics[0]"},
-		{"no start", func(q *webdelivery.TrendsQuery) { q.Start = time.Time{} }, "starttime"},
-		{"no end", func(q *webdelivery.TrendsQuery) { q.End = time.Time{} }, "endtime"},
-		{"end before start", func(q *webdelivery.TrendsQuery) { q.End = q.Start.Add(-time.Second) }, "endtime"},
-		{"end is start", func(q *webdelivery.TrendsQuery) { q.End = q.Start.In(time.UTC) }, "endtime"},
-		{"end in the same second", func(q *webdelivery.TrendsQuery) { q.End = q.Start.Truncate(time.Second).Add(999 * time.Millisecond) }, "endtime"},
-		{"no granularity", func(q *webdelivery.TrendsQuery) { q.Granularity = "" }, "granularity"},
-		{"another granularity", func(q *webdelivery.TrendsQuery) { q.Granularity = "minute" }, "granularity"},
-		{"an invalid filter", func(q *webdelivery.TrendsQuery) { q.Filter = filters.Eq("a b", "") }, "filters"},
-		{"no filters to join", func(q *webdelivery.TrendsQuery) { q.Filter = filters.And() }, "filters"},
-		{"sorted by no name", func(q *webdelivery.TrendsQuery) {
-			q.SortBy = []string{"hits", webdelivery.Desc("client,ip")}
-		}, "sortby[1]"},
-		{"sorted by two directions", func(q *webdelivery.TrendsQuery) { q.SortBy = []string{"--hits"} }, "sortby[0]"},
-		{"sorted by nothing", func(q *webdelivery.TrendsQuery) { q.SortBy = []string{""} }, "sortby[0]"},
-		{"a start after the year 9999", func(q *webdelivery.TrendsQuery) {
+		{"dimensions", func(q *query) { q.Dimensions = nil }},
+		{"dimensions[1]", func(q *query) { q.Dimensions = []string{"client_ip", ""} }},
+		{"dimensions[0]", func(q *query) { q.Dimensions = []string{"a,b"} }},
+		{"dimensions[2]", func(q *query) { q.Dimensions = []string{"a", "b", "a"} }},
+		{"metrics[0]", func(q *query) { q.Metrics = []string{"bytes"} }},
+		{"starttime", func(q *query) { q.Start = time.Time{} }},
+		{"endtime", func(q *query) { q.End = time.Time{} }},
+		{"endtime", func(q *query) { q.End = q.Start.Add(-time.Second) }},
+		{"endtime", func(q *query) { q.End = q.Start.In(time.UTC) }},
+		{"endtime", func(q *query) { q.End = q.Start.Truncate(time.Second).Add(999 * time.Millisecond) }},
+		{"granularity", func(q *query) { q.Granularity = "" }},
+		{"granularity", func(q *query) { q.Granularity = "minute" }},
+		{"filters", func(q *query) { q.Filter = filters.Eq("a b", "") }},
+		{"filters", func(q *query) { q.Filter = filters.And() }},
+		{"sortby[1]", func(q *query) { q.SortBy = []string{"hits", webdelivery.Desc("client,ip")} }},
+		{"sortby[0]", func(q *query) { q.SortBy = []string{"--hits"} }},
+		{"sortby[0]", func(q *query) { q.SortBy = []string{""} }},
+		// The years are those of UTC, from 1 to 9999.
+		{"starttime", func(q *query) {
 			q.Start, q.End = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(10000, 1, 2, 0, 0, 0, 0, time.UTC)
-		}, "starttime"},
-		{"an end after the year 9999 in UTC", func(q *webdelivery.TrendsQuery) {
-			q.End = time.Date(9999, 12, 31, 23, 0, 0, 0, time.FixedZone("", -2*3600))
-		}, "endtime"},
-		{"a start before the year 1", func(q *webdelivery.TrendsQuery) { q.Start = time.Date(0, 12, 31, 0, 0, 0, 0, time.UTC) }, "starttime"},
-		{"a start before the year 1 in UTC", func(q *webdelivery.TrendsQuery) {
-			q.Start = time.Date(1, 1, 1, 0, 30, 0, 0, time.FixedZone("", 3600))
-		}, "starttime"},
-		{"a limit below 0", func(q *webdelivery.TrendsQuery) { q.Limit = -1 }, "limit"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
-				q := trends()
-				tt.change(&q)
-				_, err1 := f.Client.Stats.WAFTrends.Query(f.Context(), q)
-				_, err2 := collect(f.Client.Stats.TrafficShapingTrends.All(f.Context(), q))
-				errs := []error{err1, err2}
-				_, err3 := collect(f.Client.Stats.WAFTrends.All(f.Context(), q))
-				errs = append(errs, err3)
-				for _, err := range errs {
-					var invalid *webdelivery.ValidationError
-					require.ErrorAs(f, err, &invalid)
-					assert.Equal(f, tt.field, invalid.Field)
-					assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
-				}
-				assert.Empty(f, f.Srv.Requests())
-			})
+		}},
+		{"endtime", func(q *query) { q.End = time.Date(9999, 12, 31, 23, 0, 0, 0, west) }},
+		{"starttime", func(q *query) { q.Start = time.Date(0, 12, 31, 0, 0, 0, 0, time.UTC) }},
+		{"starttime", func(q *query) { q.Start = time.Date(1, 1, 1, 0, 30, 0, 0, east) }},
+		{"limit", func(q *query) { q.Limit = -1 }},
+	} {
+		fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+			q := trends()
+			tt.change(&q)
+			_, err := f.Client.Stats.WAFTrends.Query(f.Context(), q)
+			refusedAs(f.T, tt.field, err, "Query")
+			_, err = collect(f.Client.Stats.TrafficShapingTrends.All(f.Context(), q))
+			refusedAs(f.T, tt.field, err, "All")
+			assert.Empty(f, f.Srv.Requests())
 		})
 	}
 }
@@ -119,83 +104,42 @@ func TestQueriesThatAreRefused(t *testing.T) {
 // designator (section 4.2).
 func TestWhatAQuerySends(t *testing.T) {
 	t.Parallel()
-	and := filters.And(filters.Eq("client_country_code", "CN"), filters.Ne("client_browser", "a,b"))
-	full := trends()
-	full.Filter, full.Limit = and, 500
-	full.SortBy = []string{webdelivery.Desc("hits"), "client_country_code"}
-	open := trends()
-	open.Granularity = ""
-	base := url.Values{
-		"dimensions": {"client_country_code"}, "metrics": {"hits"},
-		"starttime": {"2026-11-20T08:30:00"}, "endtime": {"2026-11-21T00:00:00"},
-	}
-	with := func(pairs ...string) url.Values {
-		v := url.Values{}
-		for name, values := range base {
-			v[name] = values
-		}
-		for i := 0; i < len(pairs); i += 2 {
-			v.Set(pairs[i], pairs[i+1])
-		}
-		return v
-	}
-	tests := []struct {
-		name string
-		call func(context.Context, *webdelivery.StatsService) error
-		path string
-		want url.Values
-	}{
-		{"events", func(ctx context.Context, s *webdelivery.StatsService) error {
-			_, err := s.Events.Query(ctx, webdelivery.EventsQuery{
-				Dimensions: []string{"client_ip", "rule_id"}, Start: spanStart, End: spanEnd, Filter: filters.Or(filters.Eq("a", "1"), filters.Eq("b", "")),
-				SortBy: []string{webdelivery.Desc("event_timestamp_ms")}, Limit: 1,
-			})
-			return err
-		}, "/stats/security/events/data", url.Values{
-			"dimensions": {"client_ip,rule_id"}, "starttime": {"2026-11-20T08:30:00"}, "endtime": {"2026-11-21T00:00:00"},
-			"filters": {"a==1,b=="}, "sortby": {"-event_timestamp_ms"}, "limit": {"1"},
-		}},
-		{"WAF trends", func(ctx context.Context, s *webdelivery.StatsService) error {
-			_, err := s.WAFTrends.Query(ctx, full)
-			return err
-		}, "/stats/security/waf/trends/data", with("granularity", "hour", "limit", "500", "sortby", "-hits,client_country_code",
-			"filters", `client_country_code==CN;client_browser!=a\,b`)},
-		{"request trends without granularity", func(ctx context.Context, s *webdelivery.StatsService) error {
-			_, err := s.RequestTrends.Query(ctx, open)
-			return err
-		}, "/stats/security/request/trends/data", base},
-		{"traffic shaping trends", func(ctx context.Context, s *webdelivery.StatsService) error {
-			_, err := s.TrafficShapingTrends.Query(ctx, trends())
-			return err
-		}, "/stats/security/trafficshaping/trends/data", with("granularity", "hour")},
-		{"WAF top-K", func(ctx context.Context, s *webdelivery.StatsService) error {
-			_, err := s.WAFTopK(webdelivery.WAFByClientIP).Query(ctx, webdelivery.WAFTopKQuery{
-				Dimensions: full.Dimensions, Metrics: full.Metrics, Start: spanStart, End: spanEnd, Filter: filters.Eq("a", "1"),
-			})
-			return err
-		}, "/stats/security/waf/topk/clientip/data", with("filters", "a==1")},
-		{"traffic shaping top-K", func(ctx context.Context, s *webdelivery.StatsService) error {
-			_, err := s.TrafficShapingTopK(webdelivery.TrafficShapingByRateLimitCountry).Query(ctx, webdelivery.TrafficShapingTopKQuery{
-				Dimensions: full.Dimensions, Metrics: full.Metrics, Start: spanStart, End: spanEnd,
-				SortBy: []string{"hits"}, Limit: 7,
-			})
-			return err
-		}, "/stats/security/trafficshaping/topk/ratelimitcountry/data", with("sortby", "hits", "limit", "7")},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
-				f.Srv.Fail(faultFor("", resultOf([]string{"a"})))
-				require.NoError(f, tt.call(f.Context(), f.Client.Stats))
-				seen := f.Srv.Requests()
-				require.Len(f, seen, 1)
-				assert.Equal(f, http.MethodGet, seen[0].Method)
-				assert.Equal(f, "/acme/v1"+tt.path, seen[0].Path)
-				got, err := url.ParseQuery(seen[0].RawQuery)
-				require.NoError(f, err)
-				assert.Equal(f, tt.want, got)
-			})
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		f.Srv.Fail(faultFor("", resultOf([]string{"a"})))
+		stats, ctx, country := f.Client.Stats, f.Context(), []string{"client_country_code"}
+		_, err1 := stats.Events.Query(ctx, webdelivery.EventsQuery{
+			Dimensions: []string{"client_ip", "rule_id"}, Start: spanStart, End: spanEnd, Limit: 1,
+			Filter: filters.Or(filters.Eq("a", "1"), filters.Eq("b", "")), SortBy: []string{webdelivery.Desc("event_timestamp_ms")},
 		})
-	}
+		full, open := trends(), trends()
+		full.Filter = filters.And(filters.Eq("client_country_code", "CN"), filters.Ne("client_browser", "a,b"))
+		full.SortBy, full.Limit = []string{webdelivery.Desc("hits"), "client_country_code"}, 500
+		open.Granularity = ""
+		_, err2 := stats.WAFTrends.Query(ctx, full)
+		_, err3 := stats.RequestTrends.Query(ctx, open)
+		_, err4 := stats.TrafficShapingTrends.Query(ctx, trends())
+		_, err5 := stats.WAFTopK(webdelivery.WAFByClientIP).Query(ctx, webdelivery.WAFTopKQuery{
+			Dimensions: country, Start: spanStart, End: spanEnd, Filter: filters.Eq("a", "1"),
+		})
+		_, err6 := stats.TrafficShapingTopK(webdelivery.TrafficShapingByRateLimitCountry).Query(ctx, webdelivery.TrafficShapingTopKQuery{
+			Dimensions: country, Start: spanStart, End: spanEnd, SortBy: []string{"hits"}, Limit: 7,
+		})
+		require.NoError(f, errors.Join(err1, err2, err3, err4, err5, err6))
+		var got []string
+		for _, r := range f.Srv.Requests() {
+			query, err := url.QueryUnescape(r.RawQuery)
+			require.NoError(f, err)
+			got = append(got, r.Method+" "+strings.TrimPrefix(r.Path, "/acme/v1/stats/security/")+"?"+query)
+		}
+		const start, end = "&starttime=2026-11-20T08:30:00", "&endtime=2026-11-21T00:00:00"
+		assert.Equal(f, []string{
+			"GET events/data?dimensions=client_ip,rule_id" + end + "&filters=a==1,b==&limit=1&sortby=-event_timestamp_ms" + start,
+			"GET waf/trends/data?dimensions=client_country_code" + end + `&filters=client_country_code==CN;client_browser!=a\,b` +
+				"&granularity=hour&limit=500&metrics=hits&sortby=-hits,client_country_code" + start,
+			"GET request/trends/data?dimensions=client_country_code" + end + "&metrics=hits" + start,
+			"GET trafficshaping/trends/data?dimensions=client_country_code" + end + "&granularity=hour&metrics=hits" + start,
+			"GET waf/topk/clientip/data?dimensions=client_country_code" + end + "&filters=a==1&metrics=hits" + start,
+			"GET trafficshaping/topk/ratelimitcountry/data?dimensions=client_country_code" + end + "&limit=7&metrics=hits&sortby=hits" + start,
+		}, got)
+	})
 }
