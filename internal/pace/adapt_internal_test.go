@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 // constant is a jitter that never changes.
@@ -48,9 +47,7 @@ func TestARefusalThatIsNotAboutThePace(t *testing.T) {
 		l.jitter = constant(0.999)
 		poison, p := &Caller{Patience: time.Hour}, &Permit{}
 		grant := func(c *Caller) {
-			var err error
-			p, err = l.Acquire(t.Context(), c)
-			require.NoError(t, err)
+			p = granted(t, l, c)
 			p.End(time.Now())
 		}
 		grant(poison)
@@ -134,8 +131,7 @@ func TestPatience(t *testing.T) {
 		wg.Wait()
 		assert.Less(t, time.Since(began), 6*time.Minute)
 		assert.True(t, l.Refusing())
-		p, err := l.Acquire(t.Context(), patient())
-		require.NoError(t, err)
+		p := granted(t, l, patient())
 		p.Accepted()
 		assert.False(t, l.Refusing())
 	})

@@ -10,8 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const forever = untilWoken
-
 // step asks a limiter for a permit at a time, and expects the permit or how long to wait for it.
 type step struct {
 	at, wait time.Duration
@@ -22,45 +20,41 @@ type step struct {
 // 1.05 s after the arrival of its request, however long the request took.
 func TestSlots(t *testing.T) {
 	t.Parallel()
-	ms := time.Millisecond
-	tests := []struct {
-		name  string
-		steps []step
-	}{
-		{"two at once, then 1.05 s after each arrival", []step{
+	const ms = time.Millisecond
+	for name, steps := range map[string][]step{
+		"two at once, then 1.05 s after each arrival": {
 			{0, 0, 10 * ms}, {0, 0, 30 * ms}, {40 * ms, 1020 * ms, 0}, {1060 * ms, 0, 1060 * ms}, {1060 * ms, 20 * ms, 0}, {1080 * ms, 0, 0},
-		}},
-		{"a request on the way keeps its slot", []step{
-			{0, 0, -1}, {0, 0, 0}, {time.Hour, 0, -1}, {2 * time.Hour, forever, 0},
-		}},
-		{"a permit that was not used is free at once", []step{{0, 0, -2}, {0, 0, -2}, {0, 0, -1}, {0, 0, -1}, {0, forever, 0}}},
-		{"an arrival in the future", []step{{0, 0, 5000 * ms}, {0, 0, 1000 * ms}, {0, 2050 * ms, 0}, {2050 * ms, 0, -1}, {2050 * ms, 4000 * ms, 0}}},
-		{"what was not taken does not pile up", []step{{time.Hour, 0, time.Hour}, {time.Hour, 0, time.Hour}, {time.Hour, Hold, 0}}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			l, start := New(), time.Now()
-			for i, s := range tt.steps {
-				permit, wait := l.take(&Caller{}, start.Add(s.at))
-				require.Equal(t, s.wait, wait, "step %d", i)
-				if permit == nil {
-					continue
-				}
-				switch s.end {
-				case -1:
-				case -2:
-					permit.End(time.Time{})
-				default:
-					permit.End(start.Add(s.end))
-				}
+		},
+		"a request on the way keeps its slot":        {{0, 0, -1}, {0, 0, 0}, {time.Hour, 0, -1}, {2 * time.Hour, untilWoken, 0}},
+		"a permit that was not used is free at once": {{0, 0, -2}, {0, 0, -2}, {0, 0, -1}, {0, 0, -1}, {0, untilWoken, 0}},
+		"an arrival in the future":                   {{0, 0, 5000 * ms}, {0, 0, 1000 * ms}, {0, 2050 * ms, 0}, {2050 * ms, 0, -1}, {2050 * ms, 4000 * ms, 0}},
+		"what was not taken does not pile up":        {{time.Hour, 0, time.Hour}, {time.Hour, 0, time.Hour}, {time.Hour, Hold, 0}},
+	} {
+		l, start := New(), time.Now()
+		for i, s := range steps {
+			permit, wait := l.take(&Caller{}, start.Add(s.at))
+			require.Equal(t, s.wait, wait, "%s: step %d", name, i)
+			switch {
+			case permit == nil, s.end == -1:
+			case s.end == -2:
+				permit.End(time.Time{})
+			default:
+				permit.End(start.Add(s.end))
 			}
-		})
+		}
 	}
 }
 
 // patient is a caller with unlimited patience.
 func patient() *Caller { return &Caller{Patience: time.Hour} }
+
+// granted waits for a permit, which must come.
+func granted(t *testing.T, l *Limiter, c *Caller) *Permit {
+	t.Helper()
+	p, err := l.Acquire(t.Context(), c)
+	require.NoError(t, err)
+	return p
+}
 
 // acquire waits in a goroutine. It returns the channel for the result.
 func acquire(ctx context.Context, l *Limiter, c *Caller) chan any {
@@ -80,49 +74,31 @@ func acquire(ctx context.Context, l *Limiter, c *Caller) chan any {
 // of the refusals.
 func TestOrder(t *testing.T) {
 	t.Parallel()
-	tests := []struct {
-		arrive string // lower case: a new caller; upper case: a caller that was refused before
-		served string
-	}{
-		{"abc", "abc"},
-		{"ABC", "ABC"},
-		{"aB", "aB"},
-		{"abcD", "aDbc"},
-		{"abcdEF", "aEbFcd"},
-		{"AbC", "AbC"},
-		{"AbcDeF", "AbDcFe"},
-		{"abCDe", "aCbDe"},
-	}
-	for _, tt := range tests {
+	for arrive, want := range map[string]string{ // lower case: new callers; upper case: callers that were refused before
+		"abc": "abc", "ABC": "ABC", "aB": "aB", "abcD": "aDbc", "abcdEF": "aEbFcd", "AbC": "AbC", "AbcDeF": "AbDcFe", "abCDe": "aCbDe",
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			l := New()
-			held, err := l.Acquire(t.Context(), patient())
-			require.NoError(t, err)
-			_, err = l.Acquire(t.Context(), patient())
-			require.NoError(t, err)
+			held := granted(t, l, patient())
+			granted(t, l, patient())
 			waiting := map[rune]chan any{}
-			for _, name := range tt.arrive {
+			for _, name := range arrive {
 				c := patient()
 				if name < 'a' {
 					c.refused = time.Now()
 				}
 				waiting[name] = acquire(t.Context(), l, c)
 			}
-			served := ""
-			for range tt.arrive {
+			for i, name := range want {
 				held.End(time.Time{})
 				synctest.Wait()
-				for name, done := range waiting {
-					select {
-					case p := <-done:
-						held = p.(*Permit)
-						served += string(name)
-						delete(waiting, name)
-					default:
-					}
+				select {
+				case p := <-waiting[name]:
+					held = p.(*Permit)
+				default:
+					require.Fail(t, "another caller got a permit", "%s: %d", arrive, i)
 				}
 			}
-			assert.Equal(t, tt.served, served)
 		})
 	}
 }
@@ -132,17 +108,14 @@ func TestOrder(t *testing.T) {
 func TestAnotherClock(t *testing.T) {
 	t.Parallel()
 	l := New()
-	held, err := l.Acquire(t.Context(), patient())
-	require.NoError(t, err)
-	p, err := l.Acquire(t.Context(), patient())
-	require.NoError(t, err)
+	held := granted(t, l, patient())
+	p := granted(t, l, patient())
 	p.Refused(20 * time.Hour)
 	p.End(time.Now())
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		for range 3 {
-			p, err := l.Acquire(t.Context(), patient())
-			require.NoError(t, err)
+			p := granted(t, l, patient())
 			p.End(time.Now())
 			p.Accepted()
 		}
@@ -157,8 +130,7 @@ func TestPaceAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, began := NewPace(), time.Now()
 		for range 10 * most {
-			p, err := l.Acquire(t.Context(), patient())
-			require.NoError(t, err)
+			p := granted(t, l, patient())
 			p.End(time.Now())
 		}
 		assert.Zero(t, time.Since(began))

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 // What a refusal and an accepted purge at place 5 change.
@@ -15,8 +14,7 @@ func TestWhatAPlaceTeaches(t *testing.T) {
 	const five, six = 1 << 5, 1 << 6
 	lost := func(p *pace) { p.lost(cycle+5, time.Unix(1000, 0)) }
 	won := func(p *pace) { p.won(cycle + 5) }
-	tests := []struct {
-		name   string
+	for name, tt := range map[string]struct {
 		chance float64
 		own    uint16
 		jitter float64
@@ -24,26 +22,22 @@ func TestWhatAPlaceTeaches(t *testing.T) {
 		want   float64
 		places uint16
 	}{
-		{"the first refusal", 1, 0, 0.9, lost, 1. / 2, 0},
-		{"a refusal without places", 1. / 2, 0, 0.9, lost, 11. / 24, 0},
-		{"a refusal elsewhere", 1. / 2, six, 0.9, lost, 1. / 4, six},
-		{"a refusal at an own place", 1. / 8, five | six, 0.9, lost, 1. / 8, six},
-		{"a refusal at the last own place", 1. / 8, five, 0.9, lost, 1. / 2, 0},
-		{"a place won", 1. / 16, six, 0.9, won, 1. / 4, five | six},
-		{"a place won with a high chance", 1. / 4, 0, 0.9, won, 1. / 2, five},
-		{"a place kept", 1. / 16, five, 0.125, won, 1. / 16, five},
-		{"a place given up", 1. / 16, five | six, 0.124, won, 1. / 16, six},
-		{"no places", 1, 0, 0.9, won, 1, 0},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			p := newPace(constant(tt.jitter))
-			p.chance, p.own = tt.chance, tt.own
-			tt.what(&p)
-			assert.InDelta(t, tt.want, p.chance, 1e-9)
-			assert.Equal(t, tt.places, p.own)
-		})
+		"the first refusal":               {1, 0, 0.9, lost, 1. / 2, 0},
+		"a refusal without places":        {1. / 2, 0, 0.9, lost, 11. / 24, 0},
+		"a refusal elsewhere":             {1. / 2, six, 0.9, lost, 1. / 4, six},
+		"a refusal at an own place":       {1. / 8, five | six, 0.9, lost, 1. / 8, six},
+		"a refusal at the last own place": {1. / 8, five, 0.9, lost, 1. / 2, 0},
+		"a place won":                     {1. / 16, six, 0.9, won, 1. / 4, five | six},
+		"a place won with a high chance":  {1. / 4, 0, 0.9, won, 1. / 2, five},
+		"a place kept":                    {1. / 16, five, 0.125, won, 1. / 16, five},
+		"a place given up":                {1. / 16, five | six, 0.124, won, 1. / 16, six},
+		"no places":                       {1, 0, 0.9, won, 1, 0},
+	} {
+		p := newPace(constant(tt.jitter))
+		p.chance, p.own = tt.chance, tt.own
+		tt.what(&p)
+		assert.InDelta(t, tt.want, p.chance, 1e-9, name)
+		assert.Equal(t, tt.places, p.own, name)
 	}
 }
 
@@ -52,38 +46,29 @@ func TestWhatAPlaceTeaches(t *testing.T) {
 func TestTheNextPlace(t *testing.T) {
 	t.Parallel()
 	place := time.Unix(0, 0).Add(1600 * apart) // place 0 of the cycle
-	tests := []struct {
-		name   string
+	for name, tt := range map[string]struct {
 		chance float64
 		own    uint16
 		jitter float64
 		after  time.Duration // the place before which the process chooses
 		want   time.Duration
 	}{
-		{"no places", 1, 0, 0.9, 0, 0},
-		{"the next own one", 0.5, 1<<3 | 1<<9, 0.9, 0, 3 * apart},
-		{"the own one of the next cycle", 0.5, 1 << 3, 0.9, 3 * apart, (3 + cycle) * apart},
-		{"the nearest place is the current one", 0.5, 1 << 3, 0.9, apart*5/2 - 1, 3 * apart},
-		{"not the current one again", 0.5, 1 << 3, 0.9, apart * 5 / 2, (3 + cycle) * apart},
-		{"another one, with its chance", 0.5, 1 << 3, 0.33, 0, apart},
-		{"a smaller chance with one place", 0.5, 1 << 3, 0.34, 0, 3 * apart},
-		{"a smaller chance with all places but one", 0.5, 1<<cycle - 2, 0.06, 15 * apart, (1 + cycle) * apart},
-		{"another one beside all others", 0.5, 1<<cycle - 2, 0.058, 15 * apart, cycle * apart},
-		{"at the latest after 24 places", 0.5, 0, 0.9, 0, 25 * apart},
-		{"without places, at a random moment", 0.5, 0, 0.25, 0, apart + apart/4},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			p := newPace(constant(tt.jitter))
-			p.chance, p.own, p.refused = tt.chance, tt.own, place
-			p.choose(place.Add(tt.after), false)
-			if tt.chance == 1 {
-				assert.Equal(t, tt.after, p.next.Sub(place))
-				return
-			}
-			assert.Equal(t, tt.want, p.next.Sub(place))
-		})
+		"no places":                                {1, 0, 0.9, time.Minute, time.Minute},
+		"the next own one":                         {0.5, 1<<3 | 1<<9, 0.9, 0, 3 * apart},
+		"the own one of the next cycle":            {0.5, 1 << 3, 0.9, 3 * apart, (3 + cycle) * apart},
+		"the nearest place is the current one":     {0.5, 1 << 3, 0.9, apart*5/2 - 1, 3 * apart},
+		"not the current one again":                {0.5, 1 << 3, 0.9, apart * 5 / 2, (3 + cycle) * apart},
+		"another one, with its chance":             {0.5, 1 << 3, 0.33, 0, apart},
+		"a smaller chance with one place":          {0.5, 1 << 3, 0.34, 0, 3 * apart},
+		"a smaller chance with all places but one": {0.5, 1<<cycle - 2, 0.06, 15 * apart, (1 + cycle) * apart},
+		"another one beside all others":            {0.5, 1<<cycle - 2, 0.058, 15 * apart, cycle * apart},
+		"at the latest after 24 places":            {0.5, 0, 0.9, 0, 25 * apart},
+		"without places, at a random moment":       {0.5, 0, 0.25, 0, apart + apart/4},
+	} {
+		p := newPace(constant(tt.jitter))
+		p.chance, p.own, p.refused = tt.chance, tt.own, place
+		p.choose(place.Add(tt.after), false)
+		assert.Equal(t, tt.want, p.next.Sub(place), name)
 	}
 }
 
@@ -121,16 +106,14 @@ func TestPlacesEnd(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			l := New()
 			l.jitter = constant(0.9)
-			p, err := l.Acquire(t.Context(), patient())
-			require.NoError(t, err)
+			p := granted(t, l, patient())
 			p.Refused(0)
 			if !tt.busy {
 				p.End(time.Time{})
 			}
 			time.Sleep(tt.unused)
 			l.next, l.resume, l.own = time.Time{}, time.Time{}, 1<<3
-			_, err = l.Acquire(t.Context(), patient())
-			require.NoError(t, err)
+			granted(t, l, patient())
 			assert.Equal(t, tt.want, l.chance < 1)
 			assert.Equal(t, tt.want, l.own != 0)
 		})
@@ -143,8 +126,7 @@ func TestALongQueueKeepsToPlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, began := New(), time.Now()
 		for i := range 3 * most {
-			p, err := l.Acquire(t.Context(), patient())
-			require.NoError(t, err)
+			p := granted(t, l, patient())
 			if i < most {
 				assert.Zero(t, time.Since(began)%Hold)
 			} else if i > most+2 {
@@ -156,8 +138,7 @@ func TestALongQueueKeepsToPlaces(t *testing.T) {
 		time.Sleep(2 * Hold)
 		for range 2 {
 			began := time.Now()
-			_, err := l.Acquire(t.Context(), patient())
-			require.NoError(t, err)
+			granted(t, l, patient())
 			assert.Zero(t, time.Since(began), "two at once again")
 		}
 	})
