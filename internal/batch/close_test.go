@@ -52,11 +52,7 @@ func TestLeavingATransaction(t *testing.T) {
 		}
 	}
 	inWorld(t, waits, func(w *world) {
-		ctx, cancel := context.WithTimeout(w.Context(), 2*time.Second)
-		defer cancel()
-		longer, cancelLonger := context.WithTimeout(w.Context(), 3*time.Second)
-		defer cancelLonger()
-		a, b := w.put(ctx, "a"), w.put(longer, "b")
+		a, b := w.put(w.within(2*time.Second), "a"), w.put(w.within(3*time.Second), "b")
 		assert.Equal(w, ended{receipt: 1, failed: "a", text: "left: context deadline exceeded", after: 2 * time.Second}, <-a)
 		synctest.Wait()
 		assert.False(w, over.Load())

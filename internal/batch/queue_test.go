@@ -2,7 +2,6 @@ package batch_test
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -91,11 +90,7 @@ func TestLeavingBeforeItIsSent(t *testing.T) {
 		assert.Equal(w, ended{receipt: 1, after: 3 * half}, <-second)
 		assert.Equal(w, 1, w.asked)
 
-		ctx, cancel = context.WithCancel(w.Context())
-		third := w.put(ctx, "d")
-		time.Sleep(100 * time.Millisecond)
-		cancel()
-		assert.Equal(w, outcomes.NotApplied, (<-third).outcome)
+		assert.Equal(w, outcomes.NotApplied, (<-w.put(w.within(100*time.Millisecond), "d")).outcome)
 		time.Sleep(time.Minute)
 		assert.Equal(w, []string{"c"}, w.requests)
 		assert.Equal(w, 2, (<-w.put(w.Context(), "e")).receipt)
@@ -107,27 +102,20 @@ func TestLeavingBeforeItIsSent(t *testing.T) {
 func TestPermitsForNobody(t *testing.T) {
 	t.Parallel()
 	for deaf, most := range map[bool]int32{false: 0, true: 1} {
-		t.Run(fmt.Sprintf("deaf=%t", deaf), func(t *testing.T) {
-			t.Parallel()
-			var returned atomic.Int32
-			inWorld(t, func(w *world) { w.options.UnderWay, w.deaf = 1, deaf }, func(w *world) {
-				w.does("End", func() { returned.Add(1) })
-				w.pause()
-				ctx, cancel := context.WithTimeout(w.Context(), time.Second)
-				defer cancel()
-				assert.Equal(w, time.Second, (<-w.put(ctx, "a")).after)
-				time.Sleep(20 * time.Second)
-				assert.Equal(w, most, returned.Load())
-				assert.Zero(w, w.permits)
+		var returned atomic.Int32
+		inWorld(t, func(w *world) { w.options.UnderWay, w.deaf = 1, deaf }, func(w *world) {
+			w.does("End", func() { returned.Add(1) })
+			w.pause()
+			assert.Equal(w, time.Second, (<-w.put(w.within(time.Second), "a")).after)
+			time.Sleep(20 * time.Second)
+			assert.Equal(w, most, returned.Load())
+			assert.Zero(w, w.permits)
 
-				w.pause()
-				ctx, cancel = context.WithTimeout(w.Context(), time.Second)
-				defer cancel()
-				assert.Equal(w, 22*time.Second, (<-w.put(ctx, "b")).after)
-				assert.Equal(w, 1, (<-w.put(w.Context(), "c")).receipt)
-				assert.Equal(w, most, returned.Load())
-				assert.Equal(w, []string{"c"}, w.requests)
-			})
+			w.pause()
+			assert.Equal(w, 22*time.Second, (<-w.put(w.within(time.Second), "b")).after)
+			assert.Equal(w, 1, (<-w.put(w.Context(), "c")).receipt)
+			assert.Equal(w, most, returned.Load())
+			assert.Equal(w, []string{"c"}, w.requests)
 		})
 	}
 }
@@ -137,21 +125,12 @@ func TestLeavingARequest(t *testing.T) {
 	t.Parallel()
 	inWorld(t, unchanged, func(w *world) {
 		w.does("Send ab", func() { time.Sleep(time.Second) })
-		first, cancelFirst := context.WithCancel(w.Context())
-		second, cancelSecond := context.WithCancel(w.Context())
-		a, b, both := w.put(first, "a"), w.put(second, "b"), w.put(w.Context(), "ab")
-		time.Sleep(100 * time.Millisecond)
-		cancelFirst()
-		assert.Equal(w, ended{failed: "a", text: "left: context canceled", after: 100 * time.Millisecond}, <-a)
-		cancelSecond()
+		a, b, both := w.put(w.within(half/5), "a"), w.put(w.within(half/5), "b"), w.put(w.Context(), "ab")
+		assert.Equal(w, ended{failed: "a", text: "left: context deadline exceeded", after: half / 5}, <-a)
 		<-b
 		assert.Equal(w, ended{receipt: 1, after: 3 * half}, <-both)
 
-		alone, cancel := context.WithCancel(w.Context())
-		c := w.put(alone, "c")
-		time.Sleep(100 * time.Millisecond)
-		cancel()
-		assert.Equal(w, outcomes.Unknown, (<-c).outcome)
+		assert.Equal(w, outcomes.Unknown, (<-w.put(w.within(half/5), "c")).outcome)
 		synctest.Wait()
 		assert.Zero(w, w.permits, "the request has ended")
 	})
@@ -160,18 +139,7 @@ func TestLeavingARequest(t *testing.T) {
 // Without a permit nothing is sent. The next caller makes the queue acquire one again.
 func TestNoPermit(t *testing.T) {
 	t.Parallel()
-	failing := func(w *world) {
-		w.options.UnderWay = 1
-		w.work.Acquire = func(ctx context.Context) (batch.Permit, error) {
-			permit, err := w.acquire(ctx)
-			if w.asked == 1 {
-				w.count(-1)
-				return nil, errLost
-			}
-			return permit, err
-		}
-	}
-	inWorld(t, failing, func(w *world) {
+	inWorld(t, func(w *world) { w.options.UnderWay, w.lost = 1, 1 }, func(w *world) {
 		first, second := w.put(w.Context(), "ab"), w.put(w.Context(), "b")
 		assert.Equal(w, ended{failed: "ab", text: "lost", outcome: outcomes.NotApplied}, <-first)
 		assert.Equal(w, ended{failed: "b", text: "lost", outcome: outcomes.NotApplied}, <-second)
@@ -318,31 +286,16 @@ func TestSearchesAreBounded(t *testing.T) {
 // If a permit fails, the parts that wait for it fail, too. If all callers of a part leave, nothing is acquired for it.
 func TestPermitsOfParts(t *testing.T) {
 	t.Parallel()
-	failing := func(w *world) {
-		w.refused = "bB"
-		w.work.Acquire = func(ctx context.Context) (batch.Permit, error) {
-			permit, err := w.acquire(ctx)
-			if w.asked == 2 {
-				w.count(-1)
-				return nil, errLost
-			}
-			return permit, err
-		}
-	}
-	inWorld(t, failing, func(w *world) {
-		both, waiting := w.put(w.Context(), "ab"), (<-chan ended)(nil)
+	inWorld(t, func(w *world) { w.refused, w.lost = "bB", 2 }, func(w *world) {
+		both := w.put(w.Context(), "ab")
 		time.Sleep(700 * time.Millisecond)
-		waiting = w.put(w.Context(), "c")
-		assert.Equal(w, ended{failed: "c", text: "lost", outcome: outcomes.NotApplied, after: time.Second}, <-waiting)
+		assert.Equal(w, ended{failed: "c", text: "lost", outcome: outcomes.NotApplied, after: time.Second}, <-w.put(w.Context(), "c"))
 		assert.Equal(w, ended{failed: "ab", text: "lost, refused", outcome: outcomes.NotApplied, after: 2*time.Second + half}, <-both)
 		assert.Equal(w, []string{"ab", "b"}, w.requests)
 
 		w.requests = nil
 		time.Sleep(time.Second)
-		ctx, cancel := context.WithTimeout(w.Context(), 700*time.Millisecond)
-		defer cancel()
-		got := <-w.put(ctx, "AB")
-		assert.Equal(w, outcomes.Unknown, got.outcome)
+		assert.Equal(w, outcomes.Unknown, (<-w.put(w.within(700*time.Millisecond), "AB")).outcome)
 		time.Sleep(10 * time.Second)
 		assert.Equal(w, []string{"AB"}, w.requests)
 	})

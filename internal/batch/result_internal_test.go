@@ -20,96 +20,39 @@ func TestResultOf(t *testing.T) {
 	unreadable := uriResult{err: unread, outcome: outcomes.Applied, ended: true}
 	doubtful := refused
 	doubtful.doubtful = true
+	type known = []uriResult // of URIs a, b ...
 	type failures = []Failure
+	const unknown, applied, notApplied = outcomes.Unknown, outcomes.Applied, outcomes.NotApplied
 	uris := letters("abc")
 	a, b, c := uris[0], uris[1], uris[2]
-	for _, tt := range []struct {
-		name     string
-		known    []uriResult // of URIs a, b ...
+	for name, tt := range map[string]struct {
+		known    known
 		open     error
 		waits    bool
 		receipts []any
 		failures failures
 		outcome  outcomes.Outcome
 	}{
-		{"accepted", []uriResult{accepted, accepted}, nil, false, []any{1}, nil, outcomes.Applied},
-		{"refused", []uriResult{refused}, nil, false, nil, failures{{a, nil, forbidden, outcomes.NotApplied}}, outcomes.NotApplied},
-		{
-			"some refused",
-			[]uriResult{accepted, refused},
-			nil, false,
-			[]any{1},
-			failures{{b, nil, forbidden, outcomes.NotApplied}},
-			outcomes.Unknown,
+		"accepted":         {known{accepted, accepted}, nil, false, []any{1}, nil, applied},
+		"refused":          {known{refused}, nil, false, nil, failures{{a, nil, forbidden, notApplied}}, notApplied},
+		"some refused":     {known{accepted, refused}, nil, false, []any{1}, failures{{b, nil, forbidden, notApplied}}, unknown},
+		"refused and lost": {known{refused, failed}, nil, false, nil, failures{{a, nil, forbidden, notApplied}, {b, nil, lost, unknown}}, unknown},
+		"refused after a request that may have worked": {known{doubtful}, nil, false, nil, failures{{a, nil, forbidden, unknown}}, unknown},
+		"accepted without a receipt":                   {known{unreadable}, nil, false, nil, failures{{a, nil, unread, applied}}, applied},
+		"accepted, some without a receipt":             {known{accepted, unreadable}, nil, false, []any{1}, failures{{b, nil, unread, applied}}, applied},
+		"accepted without a transaction to wait for":   {known{unreadable}, nil, true, nil, failures{{a, nil, unread, unknown}}, unknown},
+		"a transaction that ended badly":               {known{aborted}, nil, true, []any{3}, failures{{a, 3, unread, unknown}}, unknown},
+		"the receipts of all parts": {
+			known{accepted, aborted, refused}, nil, true, []any{1, 3}, failures{{b, 3, unread, unknown}, {c, nil, forbidden, notApplied}}, unknown,
 		},
-		{
-			"refused and lost",
-			[]uriResult{refused, failed},
-			nil, false,
-			nil,
-			failures{{a, nil, forbidden, outcomes.NotApplied}, {b, nil, lost, outcomes.Unknown}},
-			outcomes.Unknown,
-		},
-		{
-			"refused after a request that may have worked",
-			[]uriResult{doubtful},
-			nil, false,
-			nil,
-			failures{{a, nil, forbidden, outcomes.Unknown}},
-			outcomes.Unknown,
-		},
-		{"accepted without a receipt", []uriResult{unreadable}, nil, false, nil, failures{{a, nil, unread, outcomes.Applied}}, outcomes.Applied},
-		{
-			"accepted, some without a receipt",
-			[]uriResult{accepted, unreadable},
-			nil, false,
-			[]any{1},
-			failures{{b, nil, unread, outcomes.Applied}},
-			outcomes.Applied,
-		},
-		{
-			"accepted without a transaction to wait for",
-			[]uriResult{unreadable},
-			nil, true,
-			nil,
-			failures{{a, nil, unread, outcomes.Unknown}},
-			outcomes.Unknown,
-		},
-		{
-			"a transaction that ended badly",
-			[]uriResult{aborted},
-			nil, true,
-			[]any{3},
-			failures{{a, 3, unread, outcomes.Unknown}},
-			outcomes.Unknown,
-		},
-		{
-			"the receipts of all parts",
-			[]uriResult{accepted, aborted, refused},
-			nil, true,
-			[]any{1, 3},
-			failures{{b, 3, unread, outcomes.Unknown}, {c, nil, forbidden, outcomes.NotApplied}},
-			outcomes.Unknown,
-		},
-		{"left while it is sent", []uriResult{{}}, lost, false, nil, failures{{a, nil, lost, outcomes.Unknown}}, outcomes.Unknown},
-		{
-			"left while a transaction runs",
-			[]uriResult{pending, accepted},
-			lost, true,
-			[]any{2, 1},
-			failures{{a, 2, lost, outcomes.Unknown}},
-			outcomes.Unknown,
-		},
-		{"left when all has ended", []uriResult{refused}, lost, false, nil, failures{{a, nil, forbidden, outcomes.NotApplied}}, outcomes.NotApplied},
+		"left while it is sent":         {known{{}}, lost, false, nil, failures{{a, nil, lost, unknown}}, unknown},
+		"left while a transaction runs": {known{pending, accepted}, lost, true, []any{2, 1}, failures{{a, 2, lost, unknown}}, unknown},
+		"left when all has ended":       {known{refused}, lost, false, nil, failures{{a, nil, forbidden, notApplied}}, notApplied},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			known := map[URI]*uriResult{{Pattern: "z"}: &refused} // of another caller
-			for i := range tt.known {
-				known[uris[i]] = &tt.known[i]
-			}
-			result := resultOf(uris[:len(tt.known)], known, tt.open, tt.waits)
-			assert.Equal(t, Result{tt.receipts, tt.failures, tt.outcome}, result)
-		})
+		results := map[URI]*uriResult{{Pattern: "z"}: &refused} // of another caller
+		for i := range tt.known {
+			results[uris[i]] = &tt.known[i]
+		}
+		assert.Equal(t, Result{tt.receipts, tt.failures, tt.outcome}, resultOf(uris[:len(tt.known)], results, tt.open, tt.waits), name)
 	}
 }

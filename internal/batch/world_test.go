@@ -38,6 +38,7 @@ type world struct {
 	refused string            // letters that the service refuses
 	aborted any               // receipt whose transaction ends badly, at once
 	deaf    bool              // Acquire ignores its context
+	lost    int               // number of the call of Acquire that fails
 	conduct map[string]func() // user code by the name of the function that runs it
 	last    time.Time         // time of the last permit
 	options batch.Options
@@ -96,6 +97,13 @@ func response(receipt int, err error) batch.Response {
 	return batch.Response{Receipt: receipt}
 }
 
+// within returns a context that ends after d.
+func (w *world) within(d time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(w.Context(), d)
+	w.Cleanup(cancel)
+	return ctx
+}
+
 // user runs the user code that the test has set for a function.
 func (w *world) user(function string) {
 	w.mu.Lock()
@@ -136,6 +144,7 @@ func (w *world) pause() {
 func (w *world) acquire(ctx context.Context) (batch.Permit, error) {
 	w.mu.Lock()
 	w.asked++
+	lost := w.asked == w.lost
 	w.mu.Unlock()
 	w.user("Acquire")
 	if w.deaf {
@@ -150,6 +159,9 @@ func (w *world) acquire(ctx context.Context) (batch.Permit, error) {
 	w.mu.Unlock()
 	if err := sleep(ctx, time.Until(at)); err != nil {
 		return nil, err
+	}
+	if lost {
+		return nil, errLost
 	}
 	w.count(1)
 	return permit{w}, nil
