@@ -827,3 +827,19 @@ func TestBordersOfATimeRange(t *testing.T) {
 		assert.Equal(e, namesOf(e.service.events), got)
 	})
 }
+
+// A cursor may be after the end of a time range: in the second of the end, which the service may count, or because the
+// delay is longer than before. Then nothing is new.
+func TestACursorAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	inExport(t, nil, func(e *anExport) {
+		const body = `{"columns":[{"name":"event_timestamp_ms"},{"name":"rule_id"}],"rows":[["2026-11-21T12:00:00.9","x"]],"total_results":1}`
+		e.service.body = func(int) (string, bool) { return body, true }
+		export := e.from(webdelivery.Cursor{})
+		assert.Len(e, e.all(export), 1)
+		assert.Empty(e, e.all(e.from(export.Cursor())))
+		e.query.End, e.service.requests = time.Time{}, nil
+		assert.Empty(e, e.all(e.client.Stats.NewExport(e.query, export.Cursor(), webdelivery.ExportOptions{Delay: time.Hour})))
+		assert.Empty(e, e.service.requests)
+	})
+}

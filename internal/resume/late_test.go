@@ -31,6 +31,7 @@ type world struct {
 	replicas      time.Duration // some responses are so old
 	cuts          int           // one response in so many is cut
 
+	start    time.Time // of the export, in inBorders
 	position *resume.Position
 	stop     int // after so many new rows
 	stopped  bool
@@ -124,6 +125,82 @@ func (w *world) KeptFrom() int64 {
 }
 
 func (r recorded) key() string { return r.at.Format(time.RFC3339Nano) + " " + r.name }
+
+// inBorders runs a test with sources of all borders, which compare whole seconds or do not.
+func inBorders(t *testing.T, start time.Time, test func(w *world)) {
+	t.Helper()
+	for i := range 8 {
+		synctest.Test(t, func(t *testing.T) {
+			time.Sleep(time.Until(start))
+			test(&world{
+				T: t, Rand: rand.New(rand.NewPCG(1, 1)), got: map[string]int{}, position: &resume.Position{}, start: start,
+				startExcluded: i&1 > 0, endIncluded: i&2 > 0, wholeSeconds: i&4 > 0,
+			})
+		})
+	}
+}
+
+// round reads up to a time after the start, and returns what is missing.
+func (w *world) round(end, lookback time.Duration) resume.Missing {
+	w.Helper()
+	slices.SortStableFunc(w.rows, func(a, b recorded) int { return a.at.Compare(b.at) })
+	w.position.Start, w.requests = w.start, 0
+	time.Sleep(time.Until(w.start.Add(end)))
+	run := resume.Run{Source: w, Position: w.position, End: w.start.Add(end).Unix(), Lookback: lookback, Few: 10_000, Arrived: true}
+	missing, err := run.All()
+	require.NoError(w, err)
+	return missing
+}
+
+// add adds rows at a time after the start and half a second later.
+func (w *world) add(after, late time.Duration) {
+	for i := range time.Duration(2) {
+		at := w.start.Add(after + i*time.Second/2)
+		w.rows = append(w.rows, recorded{at, at.Add(late), strconv.Itoa(len(w.rows))})
+	}
+}
+
+// A run learns what a source counts at the borders of a span: then a round takes no more requests than with a source that
+// counts nothing there, and finds late rows.
+func TestBordersAreLearnt(t *testing.T) {
+	t.Parallel()
+	inBorders(t, second, func(w *world) {
+		for i := range 240 {
+			w.add(time.Duration(1+i)*time.Second, 0)
+		}
+		w.round(60*time.Second, 20*time.Second)
+		w.round(90*time.Second, 20*time.Second)
+		for _, end := range []time.Duration{120, 150} {
+			w.round(end*time.Second, 20*time.Second)
+			assert.Equal(w, 4, w.requests)
+		}
+		w.add(142*time.Second+time.Second/4, 10*time.Second)
+		w.round(160*time.Second, 20*time.Second)
+		w.round(240*time.Second, 20*time.Second)
+		for _, r := range w.rows[:480] { // up to that of the end
+			assert.Equal(w, 1, w.got[r.key()], r.key())
+		}
+	})
+}
+
+// Rows later than Lookback are reported once, with their day, also if the source omits those of midnight, or counts those at
+// the end of a span and has not shown that.
+func TestTheDayOfLateRows(t *testing.T) {
+	t.Parallel()
+	inBorders(t, second, func(w *world) {
+		const day = 24 * time.Hour
+		for at := time.Minute; at < 5*day; at += time.Minute {
+			w.add(at, 0)
+		}
+		assert.Zero(w, w.round(4*day+30*time.Second, 59*time.Second))
+		w.add(2*day+time.Second*90/2, 2*day-time.Hour)
+		w.add(2*day+time.Second*90/2, 2*day+time.Hour)
+		missing := w.round(4*day+2*time.Hour+30*time.Second, 59*time.Second)
+		midnight := second.Truncate(day)
+		assert.Equal(w, resume.Missing{Late: 4, From: midnight.Add(2 * day).Unix(), To: midnight.Add(3 * day).Unix()}, missing)
+		assert.Zero(w, w.round(4*day+3*time.Hour+30*time.Second, 59*time.Second))
+	})
+}
 
 // Rows that appear up to Lookback late come once, others are reported once, whatever a source's borders are, and however
 // often its responses are cut, its replicas lag and the process is killed. WEBDELIVERY_WORLDS is another number of worlds.
