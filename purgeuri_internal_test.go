@@ -1,6 +1,7 @@
 package webdelivery
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -17,9 +18,6 @@ func TestProblemsOfURIs(t *testing.T) {
 	}{
 		{MatchExact, "a", "", "", ""},
 		{MatchPrefix, "a", "", "", ""},
-		{MatchPrefix, "a", "v1", "", ""},
-		{MatchPrefix, "a", "v1*", "", ""},
-		{MatchPrefix, "a", "*", "", ""},
 		{"", "a", "", mode, `"" is neither EXACT_LITERAL nor PREFIX_LITERAL`},
 		{"exact_literal", "a", "", mode, `"exact_literal" is neither`},
 		{MatchExact, "", "", pattern, "is empty"},
@@ -35,30 +33,27 @@ func TestProblemsOfURIs(t *testing.T) {
 		{MatchExact, "www.example.com/a b", "", pattern, "contains a blank at byte 17; remove it, or write %20"},
 		{MatchPrefix, " www.example.com/", "", pattern, "contains a blank at byte 0"},
 		{MatchPrefix, "www.example.com/\n", "", pattern, "contains the invisible character U+000A at byte 16; remove it, or write %0A"},
-		{MatchExact, "a\x00", "", pattern, "contains the invisible character U+0000"},
-		{MatchExact, "a\x7f", "", pattern, "contains the invisible character U+007F"},
-		{MatchExact, "a\u0085", "", pattern, "contains the invisible character U+0085"},
 		{MatchExact, "a\u00a0b", "", pattern, "contains the invisible character U+00A0 at byte 1; remove it, or write %C2%A0"},
-		{MatchExact, "a\u3000", "", pattern, "contains the invisible character U+3000"},
-		{MatchExact, "a\u2028", "", pattern, "contains the invisible character U+2028"},
-		{MatchExact, "a\u200b", "", pattern, "contains the invisible character U+200B"},
-		{MatchExact, "a\u2060", "", pattern, "contains the invisible character U+2060"},
 		{MatchExact, "\ufeffa", "", pattern, "contains the invisible character U+FEFF at byte 0"},
 		{MatchExact, "a\u202eb", "", pattern, "contains the invisible character U+202E at byte 1; remove it, or write %E2%80%AE if it belongs to the URI"},
-		{MatchExact, "a/می\u200cخواهم", "", "", ""},
-		{MatchExact, "a/\U0001f468\u200d\U0001f469\ufe0f.png", "", "", ""},
-		{MatchExact, "\u00fc/\u65e5\u200d\u0301", "", "", ""},
-
-		// A modifier is any plain string, with or without a * at its end.
-		{MatchPrefix, "a", "?v=1", "", ""},
-		{MatchPrefix, "a", `^mobile|de[1-2]{2}\d+(x)$ "`, "", ""},
-		{MatchPrefix, "a", ".*", "", ""},
-		{MatchPrefix, "a", "a\tb\u200b*", "", ""},
 	} {
 		uri := PurgeURI{MatchMode: tt.mode, URIPattern: tt.pattern, CacheKeyModifierRegex: tt.modifier}
 		field, reason := uri.problem()
 		assert.Equal(t, tt.field, field, "%q", uri)
 		assert.True(t, strings.HasPrefix(reason, tt.reason) && (reason == "") == (tt.reason == ""), "%q: %s", uri, reason)
+	}
+	for _, invisible := range "\x00\x7f\u0085\u3000\u2028\u200b\u2060" {
+		_, reason := PurgeURI{MatchMode: MatchExact, URIPattern: "a" + string(invisible)}.problem()
+		assert.Contains(t, reason, fmt.Sprintf("contains the invisible character %U", invisible))
+	}
+	for _, visible := range []string{"a/می\u200cخواهم", "a/\U0001f468\u200d\U0001f469\ufe0f.png", "\u00fc/\u65e5\u200d\u0301"} {
+		_, reason := PurgeURI{MatchMode: MatchExact, URIPattern: visible}.problem()
+		assert.Empty(t, reason, visible)
+	}
+	// A modifier is any plain string, with or without a * at its end.
+	for _, plain := range []string{"v1", "v1*", "*", "?v=1", `^mobile|de[1-2]{2}\d+(x)$ "`, ".*", "a\tb\u200b*"} {
+		_, reason := PurgeURI{MatchPrefix, "a", plain, false}.problem()
+		assert.Empty(t, reason, plain)
 	}
 }
 
@@ -66,36 +61,23 @@ func TestProblemsOfURIs(t *testing.T) {
 // section 4.4, rules 1 and 3.)
 func TestWhatExactRefuses(t *testing.T) {
 	t.Parallel()
-	const (
-		noProtocol = "has no protocol, so it would purge http alone; begin with https://, or use ExactBoth"
-		noHost     = "has no host; write one"
-		star       = "ends in *, which is not a wildcard; use Prefix without the *"
-	)
-	for pattern, want := range map[string]string{
-		"https://www.example.com":           "",
-		"http://www.example.com/a*b":        "",
-		"HTTPS://[2001:db8::1]:8443/?a=*&b": "",
-		"https://*.example.com/":            "",
-		"www.example.com/app.css":           noProtocol,
-		"www.example.com/?to=https://h/":    noProtocol,
-		"//www.example.com/":                noHost,
-		"/app.css":                          noHost,
-		"https://:443/a":                    noHost,
-		"https:/www.example.com/a":          noHost,
-		"ftp://www.example.com/a":           "has a protocol other than https and http",
-		"https://":                          noHost,
-		"https:///app.css":                  noHost,
-		"https://www.example.com/img/*":     star,
-		"https://www.example.*/":            "contains a * in the last label of its domain",
-		"http://www.example.com/?q=*":       star,
+	for want, patterns := range map[string]string{
+		"": "https://www.example.com http://www.example.com/a*b HTTPS://[2001:db8::1]:8443/?a=*&b https://*.example.com/",
+		"has no protocol, so it would purge http alone; begin with https://, or use ExactBoth": "www.example.com/app.css www.example.com/?to=https://h/",
+		"has no host; write one":                                       "//www.example.com/ /app.css https://:443/a https:/www.example.com/a https:// https:///app.css",
+		"has a protocol other than https and http":                     "ftp://www.example.com/a",
+		"contains a * in the last label of its domain":                 "https://www.example.*/",
+		"ends in *, which is not a wildcard; use Prefix without the *": "https://www.example.com/img/* http://www.example.com/?q=*",
 	} {
-		uri := Exact(pattern)
-		literal := PurgeURI{MatchMode: MatchExact, URIPattern: pattern}
-		_, reason := uri.problem()
-		assert.True(t, strings.HasPrefix(reason, want) && (reason == "") == (want == ""), "%q: %s", pattern, reason)
-		assert.Equal(t, want == "", uri == literal, pattern)
-		_, reason = literal.problem()
-		assert.Empty(t, reason, pattern)
+		for _, pattern := range strings.Fields(patterns) {
+			uri := Exact(pattern)
+			literal := PurgeURI{MatchMode: MatchExact, URIPattern: pattern}
+			_, reason := uri.problem()
+			assert.True(t, strings.HasPrefix(reason, want) && (reason == "") == (want == ""), "%q: %s", pattern, reason)
+			assert.Equal(t, want == "", uri == literal, pattern)
+			_, reason = literal.problem()
+			assert.Empty(t, reason, pattern)
+		}
 	}
 	both := []PurgeURI{Exact("https://h/a?b=c://d"), Exact("http://h/a?b=c://d")}
 	for _, uri := range []string{"h/a?b=c://d", "http://h/a?b=c://d", "https://h/a?b=c://d"} {
@@ -105,79 +87,43 @@ func TestWhatExactRefuses(t *testing.T) {
 		assert.ErrorContains(t, PurgeRequest{ActionPurge, ExactBoth(uri)}.Validate(), "uris[0].uri_pattern", uri)
 	}
 	for _, uri := range []string{"https://", "/a", "https:/h/", "https://:80/"} {
-		assert.Error(t, PurgeRequest{ActionPurge, []PurgeURI{Prefix(uri)}}.Validate(), uri)
+		assert.Error(t, Prefix(uri).Validate(), uri)
 	}
+	assert.Equal(t, "www.example.com", Exact("https://WWW.example.com.:8443/A").host())
 }
 
 // Section 4.4 allows a wildcard in the domain alone, for example *.<domain>, if a property has it. A struct literal is sent
 // as it is: the document does not call it invalid.
 func TestWildcards(t *testing.T) {
 	t.Parallel()
-	const (
-		lastLabel = "contains a * in the last label of its domain, where no property can have one; write the whole domain, as in " +
-			"www.example.com/, or a wildcard before a domain, as in *.example.com/"
-		behind = "contains a * after the domain, where it is not a wildcard"
-		noHost = "has no host; write one, as in https://www.example.com/"
-	)
+	const behind = "contains a * after the domain, where it is not a wildcard"
 	write := func(prefix string) string {
-		return `contains a * after the domain, where it is not a wildcard; write "` + prefix + `", which purges everything that begins with it`
+		return behind + `; write "` + prefix + `", which purges everything that begins with it`
 	}
-	for _, tt := range []struct{ pattern, prefix string }{
-		{"*.h.com", ""},
-		{"https://*.h.com/a", ""},
-		{"HTTP://*.h.com:8080/a", ""},
-		{"img*.h.com/a", ""},
-		{"*.h.com./a", ""},
-		{"*.ü.com", ""},
-		{"/a", noHost},
-
-		{"h.com*", lastLabel},
-		{"http://h.com*", lastLabel},
-		{"http://h.com*/", lastLabel},
-		{"h.com*./", lastLabel},
-		{"www.example.*", lastLabel},
-		{"www.example.*/a", lastLabel},
-		{"*.h.com*", lastLabel},
-		{"h.com*:80", lastLabel},
-		{"*", lastLabel},
-		{"http://*", lastLabel},
-		{"*/a", lastLabel},
-		{"a*@h.com/", lastLabel},
-
-		{"h.com:*", behind},
-		{"h.com:*/a", behind},
-		{"h.com;*", behind},
-		{"h.com%2f*", behind},
-		{"h.com%2F*/a", behind},
-		{"ftp.x://h*/", noHost},
-		{"ftp.x://h/*", noHost},
-
-		{"/*", noHost},
-		{"/img/*", noHost},
-		{"//*.h.com/a", noHost},
-		{"http:///*", noHost},
-		{"://*", lastLabel},
-		{"?*", noHost},
-
+	for want, patterns := range map[string]string{
+		"": "*.h.com https://*.h.com/a HTTP://*.h.com:8080/a img*.h.com/a *.h.com./a *.ü.com",
+		"contains a * in the last label of its domain, where no property can have one; write the whole domain, as in " +
+			"www.example.com/, or a wildcard before a domain, as in *.example.com/": "h.com* http://h.com* http://h.com*/ h.com*./ " +
+			"www.example.* www.example.*/a *.h.com* h.com*:80 * http://* */a a*@h.com/ ://*",
+		"has no host; write one, as in https://www.example.com/": "/a ftp.x://h*/ ftp.x://h/* /* /img/* //*.h.com/a http:///* ?*",
 		// The * at the end means everything that begins so, as a prefix does without it.
-		{"https://h.com/img/*", write("https://h.com/img/")},
-		{"h.com/*", write("h.com/")},
-		{"h.com/img**", write("h.com/img")},
-		{"*.h.com/img/*", write("*.h.com/img/")},
-		{"h.com?q=*", write("h.com?q=")},
-		{"h.com/http://*", write("h.com/http://")},
+		write("https://h.com/img/"): "https://h.com/img/*",
+		write("h.com/"):             "h.com/*",
+		write("h.com/img"):          "h.com/img**",
+		write("*.h.com/img/"):       "*.h.com/img/*",
+		write("h.com?q="):           "h.com?q=*",
+		write("h.com/http://"):      "h.com/http://*",
 		// A shorter prefix would purge more than these mean.
-		{"*.h.com/img/*.png", behind},
-		{"h.com/*/a/*", behind},
-		{"h.com/a*?q=1", behind},
-		{"h.com/*/", behind},
+		behind: "h.com:* h.com:*/a h.com;* h.com%2f* h.com%2F*/a *.h.com/img/*.png h.com/*/a/* h.com/a*?q=1 h.com/*/",
 	} {
-		field, reason := Prefix(tt.pattern).problem()
-		assert.Equal(t, tt.prefix, reason, "%q", tt.pattern)
-		assert.Equal(t, tt.prefix != "", field == "uri_pattern", "%q", tt.pattern)
-		for _, mode := range []MatchMode{MatchPrefix, MatchExact} {
-			_, reason := PurgeURI{MatchMode: mode, URIPattern: tt.pattern}.problem()
-			assert.Empty(t, reason, "%s %q", mode, tt.pattern)
+		for _, pattern := range strings.Fields(patterns) {
+			field, reason := Prefix(pattern).problem()
+			assert.Equal(t, want, reason, "%q", pattern)
+			assert.Equal(t, want != "", field == "uri_pattern", "%q", pattern)
+			for _, mode := range []MatchMode{MatchPrefix, MatchExact} {
+				_, reason := PurgeURI{MatchMode: mode, URIPattern: pattern}.problem()
+				assert.Empty(t, reason, "%s %q", mode, pattern)
+			}
 		}
 	}
 }
