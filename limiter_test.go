@@ -338,7 +338,8 @@ func TestWhyAQueuedPurgeWasNotSent(t *testing.T) {
 			defer cancel()
 			err = q.PurgeFrom(ctx, nil, nil)
 			require.ErrorIs(f, err, context.DeadlineExceeded)
-			assert.ErrorContains(f, err, "waiting for a purge permit", "the limiter's own error")
+			require.ErrorContains(f, err, "waiting for a purge permit", "the limiter's own error")
+			assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 		})
 	}
 }

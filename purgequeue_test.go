@@ -158,41 +158,6 @@ func TestPurgesThatAQueueRefuses(t *testing.T) {
 	}
 }
 
-// 1 forbidden URI among those of 1,000 callers: 999 calls succeed, and the error of one names its URI. Few requests
-// find it, at any position.
-func TestOneForbiddenAmongThousand(t *testing.T) {
-	t.Parallel()
-	for _, bad := range []int{0, 1, 499, 500, 777, 999} {
-		inQueue(t, fixture.Setup{}, webdelivery.QueueOptions{}, func(f *fixture.Fixture, q *webdelivery.PurgeQueue) {
-			const forbidden = "https://www.example.org/not-ours"
-			var wg sync.WaitGroup
-			for i := range 1000 {
-				wg.Go(func() {
-					if i != bad {
-						_, err := q.Purge(f.Context(), webdelivery.Exact(object(i)))
-						assert.NoError(f, err)
-						return
-					}
-					receipts, err := q.Purge(f.Context(), webdelivery.Exact(forbidden))
-					assert.Empty(f, receipts)
-					assert.ErrorIs(f, err, webdelivery.ErrBadRequest)
-					assert.ErrorContains(f, err, forbidden)
-					assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
-				})
-				if i%100 == 99 {
-					synctest.Wait()
-				}
-			}
-			wg.Wait()
-			assert.Len(f, purgedURIs(f), 999)
-			assert.LessOrEqual(f, len(arrivals(f)), 21, "2 + 2*log2(1000)")
-			for i, at := range arrivals(f)[2:] {
-				assert.Greater(f, at-arrivals(f)[i], time.Second, "splitting waits for permits too")
-			}
-		})
-	}
-}
-
 // refusing is a service that accepts two purges in any second, and refuses those with certain URIs. It answers after 20 ms.
 type refusing struct {
 	*testing.T
@@ -415,18 +380,6 @@ func TestGoodCallsBesideRefusedOnes(t *testing.T) {
 	}
 }
 
-// A single URI beside a long call of the same host, some of whose paths are refused, does not wait until these are found.
-func TestShortCallBesideRefusedPaths(t *testing.T) {
-	t.Parallel()
-	uris, refuses := paths(rand.New(rand.NewPCG(1, 1)), 200, 20)
-	inRefusing(t, webdelivery.QueueOptions{}, refuses, func(s *refusing) {
-		var all sync.WaitGroup
-		all.Go(func() { s.refusedURIs(uris) })
-		all.Go(func() { assert.Less(s, s.purge(object(1000)), 10*time.Second) })
-		all.Wait()
-	})
-}
-
 // Long calls do not hold up short ones: every 3.5 s the shortest come first.
 func TestShortCallsBesideLongOnes(t *testing.T) {
 	t.Parallel()
@@ -474,34 +427,6 @@ func TestProgressOfAQueue(t *testing.T) {
 		require.ErrorIs(f, err, webdelivery.ErrBadRequest)
 		now = q.Stats()
 		assert.Equal(f, []int{4, 1, 0}, []int{now.Accepted, now.Refused, now.InFlight})
-	})
-}
-
-// Close refuses new purges and sends the rest.
-func TestCloseDrains(t *testing.T) {
-	t.Parallel()
-	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
-		q := f.NewQueue(webdelivery.QueueOptions{MaxURIs: 2, MaxPending: 8})
-		var wg sync.WaitGroup
-		purge := func(want error, digits string) {
-			wg.Go(func() {
-				_, err := q.Purge(f.Context(), objects(digits)...)
-				assert.ErrorIs(f, err, want)
-			})
-		}
-		for i := range 8 {
-			purge(nil, fmt.Sprint(i))
-		}
-		synctest.Wait()
-		purge(webdelivery.ErrQueueClosed, "89") // waits for room
-		synctest.Wait()
-		require.NoError(f, q.Close(f.Context()))
-		wg.Wait()
-		assert.Len(f, purgedURIs(f), 8)
-		_, err := q.Purge(f.Context(), webdelivery.Exact(object(1)))
-		require.ErrorIs(f, err, webdelivery.ErrQueueClosed)
-		assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
-		require.NoError(f, q.Close(f.Context()), "again")
 	})
 }
 
@@ -706,19 +631,6 @@ func TestPurgeFromIsolatesRefusedURIs(t *testing.T) {
 		assert.Empty(f, results[1].Receipts)
 		assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(results[2].Err), "a part was purged")
 		assert.Len(f, results[2].Receipts, 1)
-	})
-}
-
-// If the permit comes too late, take is not called.
-func TestPurgeFromWithoutPermit(t *testing.T) {
-	t.Parallel()
-	inQueue(t, fixture.Setup{}, webdelivery.QueueOptions{}, func(f *fixture.Fixture, q *webdelivery.PurgeQueue) {
-		ctx, cancel := context.WithTimeout(f.Context(), hold/2)
-		defer cancel()
-		f.TakeSlots()
-		_, err := purgedFrom(ctx, q, func(context.Context) ([][]webdelivery.PurgeURI, error) { panic("take was called") })
-		require.ErrorIs(f, err, context.DeadlineExceeded)
-		assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 	})
 }
 
