@@ -49,7 +49,8 @@ func TestPurgeReachesTheServiceByteForByte(t *testing.T) {
 		{"PURGE", exacts("https://www.example.com/app.css"), `PURGE","uris":[` + exact + `"https://www.example.com/app.css"}`},
 		{"EXPIRE", []webdelivery.PurgeURI{webdelivery.Prefix("www.example.com/img/")}, `EXPIRE","uris":[` + prefix + `"www.example.com/img/"}`},
 		{
-			"", []webdelivery.PurgeURI{ // in this order
+			"",
+			[]webdelivery.PurgeURI{ // in this order
 				webdelivery.Prefix("www.example.com/b").WithCacheKeyModifier("v1*"),
 				webdelivery.Prefix("www.example.com/a").WithCacheKeyModifier("*"),
 				webdelivery.Prefix("www.example.com/a").WithCacheKeyModifier(`a.b-<c>&"d e`),

@@ -526,8 +526,13 @@ func TestQueueOutcomesAreTrue(t *testing.T) {
 			options := webdelivery.QueueOptions{MaxURIs: 1 + r.IntN(40), Wait: r.IntN(2) == 0}
 			inQueue(t, fixture.Setup{}, options, func(f *fixture.Fixture, q *webdelivery.PurgeQueue) {
 				faults := []testserver.Fault{
-					{Status: 503}, {Status: 400}, {Status: 429}, {Cut: testserver.CutAfterRead}, {Cut: testserver.CutAfterExecute},
-					{Cut: testserver.CutBody}, {Status: 500, Execute: true},
+					{Status: 503},
+					{Status: 400},
+					{Status: 429},
+					{Cut: testserver.CutAfterRead},
+					{Cut: testserver.CutAfterExecute},
+					{Cut: testserver.CutBody},
+					{Status: 500, Execute: true},
 				}
 				for range 10 {
 					fault := faults[r.IntN(len(faults))]

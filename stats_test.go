@@ -438,8 +438,14 @@ func TestEventsOfTheService(t *testing.T) {
 func TestStatisticsInEveryDialect(t *testing.T) {
 	t.Parallel()
 	for _, d := range []testserver.Dialect{
-		{MemberOrder: "rows-first"}, {MemberOrder: "total-first"}, {Names: "objects"}, {Names: "member"}, {Names: "items"},
-		{NoRows: "null"}, {Total: "float"}, {NoRows: "null", Total: "float", MemberOrder: "rows-first"},
+		{MemberOrder: "rows-first"},
+		{MemberOrder: "total-first"},
+		{Names: "objects"},
+		{Names: "member"},
+		{Names: "items"},
+		{NoRows: "null"},
+		{Total: "float"},
+		{NoRows: "null", Total: "float", MemberOrder: "rows-first"},
 	} {
 		t.Run(fmt.Sprint(d), func(t *testing.T) {
 			t.Parallel()

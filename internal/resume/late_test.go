@@ -154,8 +154,7 @@ func (w *world) round(end, lookback time.Duration) resume.Missing {
 
 // add adds rows at a time after the start and half a second later.
 func (w *world) add(after, late time.Duration) {
-	for i := range time.Duration(2) {
-		at := w.start.Add(after + i*time.Second/2)
+	for _, at := range []time.Time{w.start.Add(after), w.start.Add(after + time.Second/2)} {
 		w.rows = append(w.rows, recorded{at, at.Add(late), strconv.Itoa(len(w.rows))})
 	}
 }
@@ -170,8 +169,8 @@ func TestBordersAreLearnt(t *testing.T) {
 		}
 		w.round(60*time.Second, 20*time.Second)
 		w.round(90*time.Second, 20*time.Second)
-		for _, end := range []time.Duration{120, 150} {
-			w.round(end*time.Second, 20*time.Second)
+		for _, end := range []time.Duration{120 * time.Second, 150 * time.Second} {
+			w.round(end, 20*time.Second)
 			assert.Equal(w, 4, w.requests)
 		}
 		w.add(142*time.Second+time.Second/4, 10*time.Second)
