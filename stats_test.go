@@ -219,7 +219,7 @@ func TestAll(t *testing.T) {
 				assert.Len(f, rows, tt.rows)
 				assert.Equal(f, strings.Fields("1 "+tt.limit), limitsOf(f))
 				got, _ := errors.AsType[*incomplete](err)
-				assert.Equal(f, tt.want, got)
+				require.Equal(f, tt.want, got)
 				switch {
 				case tt.want == nil:
 					require.NoError(f, err)
