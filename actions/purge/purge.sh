@@ -10,22 +10,29 @@ wrong() {
 
 # Without settings the program would purge at a fake service, and the job would pass.
 [[ -n ${WEBDELIVERY_BASE_URL:-} ]] || wrong "set WEBDELIVERY_BASE_URL and the other WEBDELIVERY_... variables in env"
-[[ -n $URIS && -n $SINCE ]] && wrong "set uris or since, not both"
-[[ -n $URIS || -n $SINCE ]] || wrong "nothing to purge: set uris, or since and base-url"
+case ${URIS:+u}${FILE:+f}${SINCE:+s} in
+u | f | s) ;;
+"") wrong "nothing to purge: set uris, file, or since and base-url" ;;
+*) wrong "set one of uris, file and since" ;;
+esac
 [[ -z $SINCE || -n $BASE_URL ]] || wrong "since needs base-url, the URL of the files"
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
 if [[ -n $SINCE ]]; then
-	commit=$(git rev-parse --verify --quiet --end-of-options "$SINCE^{commit}") ||
-		wrong "the commit $SINCE is not here: let actions/checkout fetch it, with fetch-depth: 0"
-	# Without renames: the old name of a file must go from the caches too.
-	git -C "$DIRECTORY" diff --name-only --no-renames --relative "$commit" HEAD >"$scratch/uris"
-else
-	printf '%s\n' "$URIS" >"$scratch/uris"
+	[[ -d $DIRECTORY ]] || wrong "there is no folder $DIRECTORY"
+	commit=$(git -C "$DIRECTORY" rev-parse --verify --quiet --end-of-options "$SINCE^{commit}") ||
+		wrong "the commit $SINCE is not here: fetch it, with fetch-depth: 0; after a first or a forced push, set uris or file"
+	# Without renames: the old name of a file must go from the caches too. The program skips lines that begin with #, and spaces
+	# around a line, unless they are quoted.
+	git -C "$DIRECTORY" diff --name-only --no-renames --relative "$commit" HEAD -- | sed -E 's/^([# ].*|.* )$/"\1"/' >"$scratch/uris"
+	FILE=$scratch/uris
+elif [[ -n $URIS ]]; then
+	FILE=$scratch/uris
+	printf '%s\n' "$URIS" >"$FILE"
 fi
-if [[ ! -s $scratch/uris ]]; then
+if [[ -n $SINCE && ! -s $FILE ]]; then
 	echo "purge: no file has changed since $SINCE"
 	printf '%s=[]\n' transactions failed >>"$GITHUB_OUTPUT"
 	exit
@@ -39,21 +46,30 @@ if [[ -z $PROGRAM ]]; then
 	esac
 	archive=webdelivery_${VERSION}_$(uname -s | tr '[:upper:]' '[:lower:]')_$architecture.tar.gz
 	gh release download "v$VERSION" --repo $repository --pattern "$archive" --dir "$scratch"
-	gh attestation verify "$scratch/$archive" --repo $repository --signer-workflow $repository/.github/workflows/release.yml
+	gh attestation verify "$scratch/$archive" --repo $repository --source-ref "refs/tags/v$VERSION" \
+		--signer-workflow $repository/.github/workflows/release.yml
 	tar -xzf "$scratch/$archive" -C "$scratch" webdelivery-purge
 	PROGRAM=$scratch/webdelivery-purge
 fi
 unset GH_TOKEN
 
-read -ra flags <<<"$FLAGS"
+read -ra flags <<<"${FLAGS//$'\n'/ }"
 token=$(od -An -N16 -tx1 /dev/urandom | tr -d ' ')
 echo "::stop-commands::$token" # a line of the service is text, whatever is in it
-code=0
 # The bash of macOS takes an empty array for an unset one, hence the +.
-"$PROGRAM" -json ${flags[@]+"${flags[@]}"} -base "$BASE_URL" -file "$scratch/uris" >"$scratch/result" || code=$?
+"$PROGRAM" -json ${flags[@]+"${flags[@]}"} -base "$BASE_URL" -file "$FILE" >"$scratch/result" &
+program=$!
+trap 'kill -TERM "$program"' INT TERM # a job that is canceled; the program says how to wait again
+while
+	code=0
+	wait "$program" || code=$?
+	kill -0 "$program" 2>/dev/null
+do :; done
 echo "::$token::"
-{
-	echo "transactions=$(jq -cs 'map(.transactions[].id)' "$scratch/result")"
-	echo "failed=$(jq -cs 'map(.failed[])[:1000]' "$scratch/result")" # an output has at most 1 MB
-} >>"$GITHUB_OUTPUT"
+if [[ -s $scratch/result ]]; then
+	{
+		echo "transactions=$(jq -c '[.transactions[].id]' "$scratch/result")"
+		echo "failed=$(jq -c '.failed[:200]' "$scratch/result")" # an output has at most 1 MB, and a variable 128 KiB
+	} >>"$GITHUB_OUTPUT"
+fi
 exit "$code"

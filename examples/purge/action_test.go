@@ -5,13 +5,16 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"maps"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -49,7 +52,7 @@ func newRunner(t *testing.T, srv *webdeliverytest.Server) *runner {
 	r.script(t, "webdelivery-purge", `echo "token <$GH_TOKEN>" >>`+r.called+"\nPROGRAMTEST_ROLE=purge exec '"+self+`' "$@"`)
 	r.env = map[string]string{
 		"PATH": r.bin + ":" + os.Getenv("PATH"), "HOME": r.dir, "TMPDIR": r.bin, "GITHUB_OUTPUT": filepath.Join(r.bin, "output"),
-		"URIS": "", "SINCE": "", "DIRECTORY": ".", "BASE_URL": "", "FLAGS": "-wait", "VERSION": webdelivery.Version,
+		"URIS": "", "FILE": "", "SINCE": "", "DIRECTORY": ".", "BASE_URL": "", "FLAGS": "-wait", "VERSION": webdelivery.Version,
 		"PROGRAM": filepath.Join(r.bin, "webdelivery-purge"), "GH_TOKEN": "token of the job",
 		"WEBDELIVERY_BASE_URL": srv.URL, "WEBDELIVERY_CUSTOMER": srv.Customer,
 		"WEBDELIVERY_USERNAME": srv.Username, "WEBDELIVERY_PASSWORD": srv.Password,
@@ -74,31 +77,39 @@ func (r *runner) git(t *testing.T, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// step runs the step with more variables, and returns its exit code, its log and its outputs.
-func (r *runner) step(t *testing.T, env map[string]string) (code int, log string, outputs map[string]string) {
+// command returns the step with more variables.
+func (r *runner) command(t *testing.T, env map[string]string) *exec.Cmd {
 	t.Helper()
 	script, err := filepath.Abs(action + "purge.sh")
 	require.NoError(t, err)
-	cmd := exec.Command("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", `"`+script+`"`)
+	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
+	t.Cleanup(stop)
+	cmd := exec.CommandContext(ctx, "bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", `exec "`+script+`"`)
 	cmd.Dir = r.dir
 	all := maps.Clone(r.env)
 	maps.Copy(all, env)
 	for name, value := range all {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
-	text, err := cmd.CombinedOutput()
-	if err != nil {
-		exit, ok := err.(*exec.ExitError) //nolint:errorlint // Run does not wrap it
-		require.True(t, ok, err)
-		code = exit.ExitCode()
-	}
-	outputs = map[string]string{}
+	return cmd
+}
+
+// step runs the step with more variables, and returns its exit code, its log and its outputs.
+func (r *runner) step(t *testing.T, env map[string]string) (code int, log string, outputs map[string]string) {
+	t.Helper()
+	cmd := r.command(t, env)
+	text, _ := cmd.CombinedOutput() // the error is the exit code
+	return cmd.ProcessState.ExitCode(), string(text), r.outputs()
+}
+
+func (r *runner) outputs() map[string]string {
+	outputs := map[string]string{}
 	written, _ := os.ReadFile(r.env["GITHUB_OUTPUT"]) // missing if the step wrote none
 	for lines := bufio.NewScanner(bytes.NewReader(written)); lines.Scan(); {
 		name, value, _ := strings.Cut(lines.Text(), "=")
 		outputs[name] = value
 	}
-	return code, string(text), outputs
+	return outputs
 }
 
 // calls returns what the step called.
@@ -118,7 +129,9 @@ func TestActionPurgesAList(t *testing.T) {
 	t.Parallel()
 	srv := newService(t)
 	r := newRunner(t, srv)
-	code, log, outputs := r.step(t, map[string]string{"URIS": "https://www.example.com/a\nhttps://www.example.org/b\n"})
+	code, log, outputs := r.step(t, map[string]string{
+		"URIS": "https://www.example.com/a\nhttps://www.example.org/b\n", "FLAGS": "-wait\n-timeout 1m\n",
+	})
 	assert.Equal(t, program.Partly, code, log)
 	assert.Equal(t, [][]string{{"https://www.example.com/a"}}, sent(srv))
 	assert.Equal(t, `["9007199254740993"]`, outputs["transactions"])
@@ -127,6 +140,7 @@ func TestActionPurgesAList(t *testing.T) {
 	for _, text := range []string{r.calls(), log} {
 		assert.NotContains(t, text, srv.Password)
 	}
+	assert.Contains(t, r.calls(), "webdelivery-purge -json -wait -timeout 1m -base  -file ")
 	assert.Contains(t, r.calls(), "token <>\n")
 }
 
@@ -153,7 +167,8 @@ func TestActionPurgesWhatADeployChanged(t *testing.T) {
 	r.git(t, "init", "-q")
 	before := commit(nil, "public/same.css", "public/app.css", "public/old.js", "public/gone.png", "main.go")
 	require.NoError(t, os.Rename(filepath.Join(r.dir, "public/old.js"), filepath.Join(r.dir, "public/new.js")))
-	last := commit([]string{"public/gone.png"}, "public/app.css", "public/docs/index.html", `public/a "ü" (1).html`, "main.go")
+	last := commit([]string{"public/gone.png"}, "public/app.css", "public/docs/index.html", `public/a "ü" (1).html`, "main.go",
+		"public/# b ", "public/HEAD")
 
 	site := map[string]string{"SINCE": before, "DIRECTORY": "public", "BASE_URL": "https://www.example.com/site/"}
 	code, log, outputs := r.step(t, site)
@@ -163,6 +178,7 @@ func TestActionPurgesWhatADeployChanged(t *testing.T) {
 		"https://www.example.com/site/app.css", "https://www.example.com/site/old.js", "https://www.example.com/site/new.js",
 		"https://www.example.com/site/gone.png", "https://www.example.com/site/a%20%22%C3%BC%22%20(1).html",
 		"https://www.example.com/site/docs/index.html", "https://www.example.com/site/docs/",
+		"https://www.example.com/site/%23%20b%20", "https://www.example.com/site/HEAD",
 	}, slices.Concat(sent(srv)...))
 
 	site["SINCE"] = last
@@ -172,6 +188,33 @@ func TestActionPurgesWhatADeployChanged(t *testing.T) {
 	assert.Len(t, srv.Purged(), 1)
 }
 
+// A canceled job ends the wait. The log says how to wait again, and nothing is left in the temporary folder.
+func TestActionIsCanceled(t *testing.T) {
+	t.Parallel()
+	polled := make(chan struct{}, 100)
+	srv := webdeliverytest.NewServer(t, webdeliverytest.WithPurgeDuration(time.Hour), webdeliverytest.WithRequestLog(func(r webdeliverytest.Request) {
+		if r.Method == http.MethodGet {
+			polled <- struct{}{}
+		}
+	}))
+	r := newRunner(t, srv)
+	require.NoError(t, os.WriteFile(filepath.Join(r.dir, "list"), []byte("https://www.example.com/a\n"), 0o600))
+	temporary := t.TempDir()
+	cmd := r.command(t, map[string]string{"FILE": "list", "TMPDIR": temporary})
+	var log bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &log, &log
+	require.NoError(t, cmd.Start())
+	<-polled
+	require.NoError(t, cmd.Process.Signal(os.Interrupt))
+	require.Error(t, cmd.Wait())
+	assert.Equal(t, program.Failed, cmd.ProcessState.ExitCode(), &log)
+	assert.Contains(t, log.String(), "to wait again: purge -resume 9007199254740993")
+	assert.Equal(t, map[string]string{"transactions": `["9007199254740993"]`, "failed": "[]"}, r.outputs())
+	left, err := os.ReadDir(temporary)
+	require.NoError(t, err)
+	assert.Empty(t, left)
+}
+
 // What is missing or wrong fails the job, and nothing is sent; above all without settings, where the program would use a
 // fake service.
 func TestActionRefusesWrongUse(t *testing.T) {
@@ -179,7 +222,8 @@ func TestActionRefusesWrongUse(t *testing.T) {
 	for want, env := range map[string]map[string]string{
 		"set WEBDELIVERY_BASE_URL":                {"URIS": "https://www.example.com/", "WEBDELIVERY_BASE_URL": ""},
 		"nothing to purge: set uris":              {"BASE_URL": "https://www.example.com/"},
-		"set uris or since, not both":             {"URIS": "https://www.example.com/", "SINCE": "main"},
+		"set one of uris, file and since":         {"URIS": "https://www.example.com/", "SINCE": "main"},
+		"there is no folder public":               {"SINCE": "main", "BASE_URL": "https://www.example.com/", "DIRECTORY": "public"},
 		"since needs base-url":                    {"SINCE": "main"},
 		"the commit 0000000 is not here":          {"SINCE": "0000000", "BASE_URL": "https://www.example.com/"},
 		"the commit --output=x is not here":       {"SINCE": "--output=x", "BASE_URL": "https://www.example.com/"},
@@ -214,7 +258,7 @@ func TestActionVerifiesTheProgram(t *testing.T) {
 			assert.Len(t, srv.Purged(), 1-provenance)
 			assert.Contains(t, r.calls(), "gh release download v1.2.3 --repo webdelivery/webdelivery-go --pattern webdelivery_1.2.3_linux_amd64.tar.gz ")
 			assert.Regexp(t, `gh attestation verify \S+/webdelivery_1.2.3_linux_amd64.tar.gz --repo webdelivery/webdelivery-go`+
-				` --signer-workflow webdelivery/webdelivery-go/.github/workflows/release.yml\n`, r.calls())
+				` --source-ref refs/tags/v1.2.3 --signer-workflow webdelivery/webdelivery-go/.github/workflows/release.yml\n`, r.calls())
 		})
 	}
 }
