@@ -301,8 +301,8 @@ func transactionOpen(err error) bool {
 // when its context ends. MaxURIs, MaxBodyBytes and MaxPending do not apply: take decides which calls come first, and
 // whether short ones overtake long ones. Package redisqueue is built on PurgeFrom.
 //
-// If no permit can be had, PurgeFrom returns an error that matches the same ones as that of [PurgeService.Submit], such as
-// ErrUnauthorized; if take fails, one that wraps the error of take. In both cases nothing was sent, and ended is not called.
+// If no permit can be had, PurgeFrom returns an error that matches what that of [PurgeService.Submit] would, such as
+// ErrUnauthorized; if take fails, one that wraps the error of take. Then nothing was sent, and ended is not called.
 func (q *PurgeQueue) PurgeFrom(
 	ctx context.Context, take func(context.Context) ([][]PurgeURI, error), ended func(call int, result PurgeResult),
 ) error {
