@@ -59,12 +59,12 @@ echo "::stop-commands::$token" # a line of the service is text, whatever is in i
 # The bash of macOS takes an empty array for an unset one, hence the +.
 "$PROGRAM" -json ${flags[@]+"${flags[@]}"} -base "$BASE_URL" -file "$FILE" >"$scratch/result" &
 program=$!
-trap 'kill -TERM "$program"' INT TERM # a job that is canceled; the program says how to wait again
-while
-	code=0
+trap 'waiting=y; kill -TERM "$program" || :' INT TERM # a job that is canceled; the program says how to wait again
+waiting=y
+while [[ -n $waiting ]]; do # a signal ends wait before the program has ended
+	waiting='' code=0
 	wait "$program" || code=$?
-	kill -0 "$program" 2>/dev/null
-do :; done
+done
 echo "::$token::"
 if [[ -s $scratch/result ]]; then
 	{
