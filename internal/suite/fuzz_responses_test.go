@@ -206,7 +206,7 @@ func FuzzTransaction(f *testing.F) {
 		`{"code":500,"transaction_id":7,"transaction_response":{"transaction_status":"done"}}`,
 		`{"transaction_id":"7","transaction_response":{"transaction_status":"Failed_partly"}}`,
 		`{"code":700}`, `{"code":404,"transaction_id":null,"transaction_response":null}`, `{"code":404,"transaction_id":7}`,
-		`{"transaction_id":7}`, `{"code":700,"transaction_id":0}`, `{"code":"x","transaction_response":{"transaction_status":"pending","end_ts":""}}`,
+		`{"transaction_response":{"end_ts":-10,"transaction_status":"0"}}`, `{"transaction_id":7}`, `{"code":700,"transaction_id":0}`, `{"code":"x","transaction_response":{"transaction_status":"pending","end_ts":""}}`,
 	} {
 		f.Add([]byte(seed))
 	}
@@ -233,7 +233,7 @@ func FuzzTransaction(f *testing.F) {
 		for _, word := range []string{"FAIL", "ERROR", "ABORT", "CANCEL", "REJECT"} {
 			bad = bad || strings.Contains(strings.ToUpper(tx.Status), word)
 		}
-		if !strings.EqualFold(tx.Status, "PENDING") {
+		if !tx.Pending() {
 			ctx, once := onePoll(t.Context())
 			_, err := client.Purge.Wait(ctx, 7, once)
 			var failed *webdelivery.TransactionError
@@ -247,6 +247,9 @@ func FuzzTransaction(f *testing.F) {
 		}
 		response := member(plain, "transaction_response")
 		assert.Equal(t, textOf(response, "transaction_status"), tx.Status)
+		end, _ := member(response, "end_ts").(json.Number)
+		seconds, _ := end.Int64()
+		assert.Equal(t, !bad && (seconds < 0 || strings.EqualFold(tx.Status, "PENDING")), tx.Pending(), "open point 9")
 		if digits, ok := member(plain, "transaction_id").(json.Number); ok {
 			if zero, err := digits.Float64(); err == nil && zero == 0 { // none
 				digits = "7"
