@@ -8,35 +8,38 @@
 //	defer queue.Close(context.Background())
 //	receipts, err := queue.Purge(ctx, webdelivery.Exact("https://www.example.com/app.css"))
 //
+// The limiter of package redislimit is needed beside the queue: queues of another action, Wait or prefix, and programs
+// that purge by themselves, share the customer's limit.
+//
 // # ACL
 //
 // The Redis user needs these permissions, in addition to those that package redislimit lists:
 //
-//	~webdelivery:queue:* +hello +ping +get +set +pttl +pexpire
-//	+xadd +xlen +xrange +xread +xreadgroup +xgroup|create +xautoclaim +xclaim +xpending +xack +xdel
+//	~webdelivery:queue:* +hello +ping +eval +get +mget +set +del +exists +pexpire +time +xadd +xlen +xrange +xdel
 //
 // A [redis.ClusterClient] also needs +command and +cluster|slots. Set maxmemory-policy to noeviction.
 //
 // # How it works
 //
-// Each call is stored as an entry in a Redis stream. A process with something to send waits 100 ms for more calls,
-// acquires a permit from its client's limiter, takes everything that is queued by then, up to MaxURIs, and sends it in
-// one request. It stores the result of each call as soon as that is known, and keeps renewing its claim on the calls
-// that it has taken. If it dies, another process sends them again after Options.Lease. Purging a URI twice does no
-// harm. A call that is older than Options.Keep is not sent any more; its error says so, with an unknown outcome. Short
-// calls pass long ones as in a webdelivery.PurgeQueue, but only among the 64 or more that a process has taken.
+// Each call is an entry of a Redis stream and a key for its result. One process at a time, the sender, reads the stream
+// from its start, sends the URIs through a webdelivery.PurgeQueue of its own, and for each call that the service has
+// decided stores the result and deletes the entry, in one step. With Options.Wait, it first stores the receipts beside
+// the entry and waits for the transactions. So whoever sends next reads all that is open, sends what has neither result
+// nor receipt, and only waits for the rest. A sender that has nothing to send, closes, or cannot purge, for example
+// because of a wrong password, a broken network or a limiter that fails, makes room for another process at once. If it
+// dies or hangs, another one takes over after Options.Lease, or after 2 s if it had no calls of its own. Then URIs that
+// were under way are purged twice, which does no harm.
 //
-// If the service refuses URIs, only their callers fail, and learn the outcome of each URI. A refused host does not hold
-// up others, although each process learns by itself which hosts are refused.
-//
-// Only the service's verdict on the URIs counts as a result. If a process cannot purge, for example because of a wrong
-// password or a broken network, it pauses, and others try its calls, three at most before the caller gets the error.
+// A caller gets the error of senders that cannot purge after three of these and a lease. A call older than Options.Keep
+// is not sent any more; its error says so, with an unknown outcome. If several requests carried the URIs of a call, and
+// one of their transactions fails, all its accepted URIs have that error. Otherwise the outcomes are those of a
+// webdelivery.PurgeQueue.
 //
 // # If Redis fails
 //
 // Adding a call is retried for up to a lease. A waiting caller gets an error that matches [ErrRedis] if Redis does not
 // respond for two leases, and within 3 s if Redis refuses a command (NOPERM, NOAUTH, WRONGPASS); its process then
-// leaves the calls to others. If Redis has lost its data, Purge calls are added again within three leases; URIs and
-// results of Enqueue are lost. At its memory limit, Redis accepts no new calls until some of those it holds have ended.
-// To purge without Redis, use a webdelivery.PurgeQueue of a client that has no limiter.
+// leaves the calls to others. If Redis has lost its data, Purge calls are added again; URIs and results of Enqueue are
+// lost. At its memory limit, Redis accepts no new calls until some of those it holds have ended. To purge without
+// Redis, use a webdelivery.PurgeQueue of a client that has no limiter.
 package redisqueue

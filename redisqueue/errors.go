@@ -1,8 +1,6 @@
 package redisqueue
 
 import (
-	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,11 +24,10 @@ var (
 // RemoteError describes an error of a request that another process sent, or that [Queue.Result] reports. It wraps what
 // the original error did, as far as a field holds it.
 type RemoteError struct {
-	Message         string                        // text of the original error, at most 4 KiB
-	Response        *webdelivery.Error            // the rejected request, without header and body; nil if there is none
-	Transaction     *webdelivery.TransactionError // the failed transaction; nil if there is none
-	Undecided       *webdelivery.UndecidedError   // the service refused the URI only together with others; nil if not
-	RefusedTogether bool                          // as Undecided, which processes of older releases do not write
+	Message     string                        // text of the original error, at most 4 KiB
+	Response    *webdelivery.Error            // the rejected request, without header and body; nil if there is none
+	Transaction *webdelivery.TransactionError // the failed transaction; nil if there is none
+	Undecided   *webdelivery.UndecidedError   // the service refused the URI only together with others; nil if not
 }
 
 // Error returns Message.
@@ -44,8 +41,8 @@ func (e *RemoteError) Unwrap() (causes []error) {
 	if e.Transaction != nil {
 		causes = append(causes, e.Transaction)
 	}
-	if e.RefusedTogether {
-		causes = append(causes, cmp.Or(e.Undecided, new(webdelivery.UndecidedError)))
+	if e.Undecided != nil {
+		causes = append(causes, e.Undecided)
 	}
 	return causes
 }
@@ -54,7 +51,7 @@ func remote(err error) *RemoteError {
 	text := err.Error()
 	e := &RemoteError{Message: strings.ToValidUTF8(text[:min(len(text), 4<<10)], "")}
 	e.Transaction, _ = errors.AsType[*webdelivery.TransactionError](err)
-	e.Undecided, e.RefusedTogether = errors.AsType[*webdelivery.UndecidedError](err)
+	e.Undecided, _ = errors.AsType[*webdelivery.UndecidedError](err)
 	if response, ok := errors.AsType[*webdelivery.Error](err); ok {
 		public := *response
 		public.Header, public.Body = nil, nil
@@ -63,41 +60,43 @@ func remote(err error) *RemoteError {
 	return e
 }
 
-// failed returns the error of a call that fails as a whole, or the cause if the URIs are not known.
-func failed(uris []webdelivery.PurgeURI, cause error, outcome webdelivery.Outcome) error {
+// failed returns the error of a call whose URIs fail because of cause, except those that failed before. If the URIs are
+// not known, it returns the cause.
+func failed(uris []webdelivery.PurgeURI, cause error, o webdelivery.Outcome, before ...webdelivery.URIFailure) error {
 	if len(uris) == 0 {
 		return cause
 	}
-	e := &webdelivery.QueueError{Failures: make([]webdelivery.URIFailure, len(uris)), Outcome: outcome}
-	for i, uri := range uris {
-		e.Failures[i] = webdelivery.URIFailure{URI: uri, Err: cause, Outcome: outcome}
+	all, known := &webdelivery.QueueError{Outcome: o}, map[webdelivery.PurgeURI]webdelivery.URIFailure{}
+	for _, f := range before {
+		known[f.URI] = f
 	}
-	return e
+	for _, uri := range uris {
+		f, ok := known[uri]
+		if !ok {
+			f = webdelivery.URIFailure{URI: uri, Err: cause, Outcome: o}
+		}
+		all.Failures = append(all.Failures, f)
+	}
+	return all
+}
+
+// failures returns the URIs that an error of a call is about.
+func failures(err error) []webdelivery.URIFailure {
+	if all, ok := errors.AsType[*webdelivery.QueueError](err); ok {
+		return all.Failures
+	}
+	return nil
 }
 
 // redisError wraps only replies of Redis: others may be context errors although the caller's context has not ended.
 func redisError(err error) error {
-	if err == nil || errors.Is(err, redis.Nil) {
-		return nil
+	if err == nil || errors.Is(err, ErrRedis) {
+		return err
 	}
 	if _, reply := errors.AsType[redis.Error](err); !reply {
 		err = errors.New(err.Error())
 	}
 	return fmt.Errorf("%w: %w", ErrRedis, err)
-}
-
-// exec sends a pipeline, and returns the error of a command that Redis refuses, or else the first.
-func exec(ctx context.Context, pipe redis.Pipeliner) error {
-	commands, err := pipe.Exec(ctx)
-	for _, c := range commands {
-		if refused(c.Err()) {
-			err = fmt.Errorf("%s: %w", c.Name(), c.Err())
-		}
-	}
-	if err = redisError(err); err != nil && ctx.Err() != nil {
-		err = fmt.Errorf("%w: %w", ctx.Err(), err) // on one line, unlike errors.Join
-	}
-	return err
 }
 
 var refusal = regexp.MustCompile(`^(ERR )?(NOPERM|NOAUTH|WRONGPASS|WRONGTYPE|unknown) `)
@@ -114,70 +113,69 @@ type result struct {
 	err      error // nil, or a *webdelivery.QueueError; or the error of a call whose URIs are not known
 }
 
-// message is a result as stored in Redis. Every release must read what older ones have written, and older ones what
-// this one writes: they know the first five members.
+// message is a result as stored in Redis.
 type message struct {
-	Call    string                    `json:"c,omitempty"` // number of the call within its process
-	Receipt *webdelivery.PurgeReceipt `json:"r,omitempty"` // the last one
-	Failed  []webdelivery.PurgeURI    `json:"f,omitempty"`
-	Outcome webdelivery.Outcome       `json:"o,omitempty"`
-	Error   *RemoteError              `json:"e,omitempty"` // of all causes
-
-	Receipts []*webdelivery.PurgeReceipt `json:"rs,omitempty"` // all but the last one
-	Causes   []*RemoteError              `json:"es,omitempty"`
-	Each     [][2]int                    `json:"fs,omitempty"` // of Failed: index in Causes, and Outcome
+	Receipts []*webdelivery.PurgeReceipt `json:"r,omitempty"`
+	Failures []failure                   `json:"f,omitempty"`
+	Outcome  webdelivery.Outcome         `json:"o,omitempty"`
+	Causes   []*RemoteError              `json:"e,omitempty"` // of the failures, each once; or of the call
 }
 
-func (r result) encode(call string) string {
-	m := message{Call: call}
+type failure struct {
+	URI     webdelivery.PurgeURI `json:"u"`
+	Cause   int                  `json:"c,omitempty"` // index in Causes
+	Outcome webdelivery.Outcome  `json:"o,omitempty"`
+}
+
+func (r result) encode() string {
+	var m message
 	for _, receipt := range r.receipts {
 		stored := *receipt
 		stored.Unknown = nil // each call of a request would store it again
 		m.Receipts = append(m.Receipts, &stored)
 	}
-	if n := len(m.Receipts); n > 0 {
-		m.Receipt, m.Receipts = m.Receipts[n-1], m.Receipts[:n-1]
-	}
-	if r.err != nil {
-		m.Error = remote(r.err)
-	}
-	if failure, ok := errors.AsType[*webdelivery.QueueError](r.err); ok {
-		m.Outcome = failure.Outcome
+	if all, ok := errors.AsType[*webdelivery.QueueError](r.err); ok {
+		m.Outcome = all.Outcome
 		causes := map[string]int{}
-		for _, f := range failure.Failures {
-			i, known := causes[f.Err.Error()]
+		for _, f := range all.Failures {
+			text := f.Err.Error()
+			i, known := causes[text]
 			if !known {
-				i = len(causes)
-				causes[f.Err.Error()], m.Causes = i, append(m.Causes, remote(f.Err))
+				i = len(m.Causes)
+				causes[text], m.Causes = i, append(m.Causes, remote(f.Err))
 			}
-			m.Failed, m.Each = append(m.Failed, f.URI), append(m.Each, [2]int{i, int(f.Outcome)})
+			m.Failures = append(m.Failures, failure{f.URI, i, f.Outcome})
 		}
+	} else if r.err != nil {
+		m.Causes = []*RemoteError{remote(r.err)}
 	}
 	text, _ := json.Marshal(m) //nolint:errchkjson,musttag // no value of these types fails
 	return string(text)
 }
 
-// decode returns the number of the call and the result in a message.
-func decode(text string) (number string, r result) {
+// decode returns the result in a message.
+func decode(text string) (r result) {
 	var m message
 	err := json.Unmarshal([]byte(text), &m) //nolint:musttag // the names of exported fields do not change
-	damaged := m.Error == nil && (m.Receipt == nil || m.Failed != nil) ||
-		len(m.Each) > 0 && len(m.Each) != len(m.Failed) ||
-		slices.ContainsFunc(m.Each, func(f [2]int) bool { return f[0] < 0 || f[0] >= len(m.Causes) }) ||
-		slices.Contains(m.Causes, nil) || slices.Contains(m.Receipts, nil)
-	if err != nil || damaged {
-		return m.Call, result{err: errors.New("redisqueue: unreadable result in Redis")}
-	}
-	if r.receipts = m.Receipts; m.Receipt != nil {
-		r.receipts = append(r.receipts, m.Receipt)
-	}
-	if m.Error != nil {
-		r.err = failed(m.Failed, m.Error, m.Outcome)
-	}
-	if e, ok := errors.AsType[*webdelivery.QueueError](r.err); ok {
-		for i, f := range m.Each { // older releases do not write it
-			e.Failures[i].Err, e.Failures[i].Outcome = m.Causes[f[0]], webdelivery.Outcome(f[1])
+	damaged := len(m.Receipts)+len(m.Causes) == 0 || slices.Contains(m.Receipts, nil) || slices.Contains(m.Causes, nil) ||
+		slices.ContainsFunc(m.Failures, func(f failure) bool { return f.Cause < 0 || f.Cause >= len(m.Causes) })
+	switch {
+	case err != nil || damaged:
+		return result{err: errors.New("redisqueue: unreadable result in Redis")}
+	case m.Failures != nil:
+		all := &webdelivery.QueueError{Outcome: m.Outcome}
+		for _, f := range m.Failures {
+			all.Failures = append(all.Failures, webdelivery.URIFailure{URI: f.URI, Err: m.Causes[f.Cause], Outcome: f.Outcome})
 		}
+		r.err = all
+	case m.Causes != nil:
+		r.err = m.Causes[0]
 	}
-	return m.Call, r
+	r.receipts = m.Receipts
+	return r
+}
+
+func oneLine(err error) string {
+	text := strings.Join(strings.Fields(err.Error()), " ")
+	return strings.ToValidUTF8(text[:min(len(text), 500)], "")
 }

@@ -52,7 +52,7 @@ func (w *world) of(user, fleet string, rights []string) *redisqueue.Queue {
 // without. The other processes of the fleet do not suffer.
 func TestOnePermissionIsMissing(t *testing.T) {
 	t.Parallel()
-	needless := []string{"+hello", "+ping", "+eval", "+xrange"} // go-redis, a loaded script and a quick purge do without
+	needless := []string{"+hello", "+ping"} // go-redis does without
 	inWorld(t, func(w *world) {
 		all := rights(w.T)
 		for i, right := range all {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -195,7 +194,7 @@ func TestReasons(t *testing.T) {
 			q := w.queue(w.rdb(), client)
 			_, err = q.Purge(w.within(2*time.Second), object(1))
 			require.ErrorIs(w, err, context.DeadlineExceeded)
-			require.ErrorContains(w, err, "no purge permit yet: ")
+			require.ErrorContains(w, err, "before the purge had a result: ")
 			require.ErrorContains(w, err, reason)
 			require.NoError(w, q.Close(w.soon()))
 		}
@@ -224,39 +223,6 @@ func TestEnqueue(t *testing.T) {
 		require.ErrorIs(w, err, webdelivery.ErrBadRequest)
 		assert.Equal(w, http.StatusBadRequest, remote.Response.StatusCode)
 		assert.Equal(w, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
-	})
-}
-
-// What a job leaves that only enqueues expires after Keep. The result of its call is known to be pending for as long as
-// the call is queued, even if that is longer than Keep.
-func TestAJobThatOnlyEnqueues(t *testing.T) {
-	t.Parallel()
-	inWorld(t, func(w *world) {
-		w.pause(time.Hour)
-		const keep = 2 * time.Minute
-		q := w.process(func(o *redisqueue.Options) { o.Keep, o.Lease = keep, 20*time.Second }) // the first renewal is far
-		id := w.enqueue(q, object(1))
-		require.NoError(w, q.Close(w.soon()))
-		key := w.stream()
-		life := w.admin().PTTL(w.Context(), key).Val()
-		assert.Positive(w, life)
-		assert.LessOrEqual(w, life, keep)
-
-		result := strings.TrimSuffix(key, "calls") + "result:" + id
-		age := func(d time.Duration) { // as if d had passed since Enqueue
-			require.NoError(w, w.admin().PExpire(w.Context(), result, w.admin().PTTL(w.Context(), result).Val()-d).Err())
-		}
-		age(keep - 10*time.Second)
-		require.NoError(w, w.admin().XTrimMaxLen(w.Context(), key, 0).Err())
-		_, err := q.Result(w.soon(), id)
-		require.ErrorIs(w, err, redisqueue.ErrPending, "its result may be stored as soon as Redis has room")
-		require.NoError(w, w.admin().XAdd(w.Context(), &redis.XAddArgs{Stream: key, Values: []string{"r", "/" + id}}).Err())
-		age(keep)
-		_, err = q.Result(w.soon(), id)
-		require.ErrorIs(w, err, redisqueue.ErrPending)
-		require.NoError(w, w.admin().Del(w.Context(), key).Err())
-		_, err = q.Result(w.soon(), id)
-		require.ErrorIs(w, err, redisqueue.ErrUnknownID)
 	})
 }
 
@@ -427,13 +393,14 @@ func TestInvalidArguments(t *testing.T) {
 func TestUnreadable(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
+		w.pause(time.Hour)
 		q := w.process(brief)
-		w.purge(q, object(1))
-		base := strings.TrimSuffix(w.stream(), "calls")
-		add := &redis.XAddArgs{Stream: w.stream(), Values: []string{"r", "/y", "u", "?"}}
-		require.NoError(w, w.admin().Set(w.Context(), base+"result:y", "", 0).Err())
+		id := w.enqueue(q, object(1))
+		require.NoError(w, q.Close(w.soon()))
+		require.NoError(w, w.admin().XTrimMaxLen(w.Context(), w.stream(), 0).Err())
+		add := &redis.XAddArgs{Stream: w.stream(), Values: []string{"call", id, "uris", "?"}}
 		require.NoError(w, w.admin().XAdd(w.Context(), add).Err())
-		_, err := w.result(q, "y")
+		_, err := w.result(w.process(), id)
 		_, remote := errors.AsType[*redisqueue.RemoteError](err)
 		assert.True(w, remote, "%v", err)
 		assert.ErrorContains(w, err, "unreadable")

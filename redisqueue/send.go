@@ -6,346 +6,308 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	mathrand "math/rand/v2"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/webdelivery/webdelivery-go"
 )
 
-func (q *Queue) send() {
-	for {
-		select {
-		case <-q.work:
-		case <-q.ctx.Done():
-			return
-		}
-		for sleep(q.ctx, linger); q.turn(); {
-			q.request()
-		}
-	}
+const (
+	linger    = 2 * tick        // time for calls of other processes that react to the same change
+	quietFor  = time.Second     // after which a sender with nothing to send makes room for others
+	idleLease = 2 * time.Second // of a sender without calls of its own, which may end without Close
+	standBack = 2 * idleTick    // how long a process that could not purge leaves the lease to others
+	mostTries = 3               // how many senders in a row may fail to purge a call
+	waitFor   = 24 * time.Hour  // for a transaction; the process of the caller may have died
+	checked   = 100             // maximum calls of which the sender learns in an exchange whether they are gone
+)
+
+// beat is a sign of life of the sender, the process that purges for the fleet. It is stored as the key "lease". No
+// clock of Redis decides who sends: others take over if, by their own clocks, the key has not changed for a lease.
+type beat struct {
+	Number int
+	Sender string        // name of the process; "" if none sends
+	Lease  time.Duration // 0: others take over at once
+	Why    string        // what the purges wait for, or why the last sender could not purge; "" if unknown
+	Fails  []string      // the last entry read by each of the last senders in a row that could not purge, up to mostTries
 }
 
-// turn waits until this process may request a permit. Only one process at a time may, once per spacing, so that each
-// request takes what has come meanwhile, and a process that searches for refused URIs gets every other permit. It
-// returns false if there is nothing to send, because an unused permit would keep others waiting.
-func (q *Queue) turn() bool {
-	for q.ctx.Err() == nil {
-		if sleep(q.ctx, time.Until(time.UnixMilli(q.rest.Load()))); !q.ready() {
-			return false
-		}
-		pipe := q.rdb.Pipeline()
-		mine, life := pipe.SetNX(q.ctx, q.keys+"turn", q.process, turnFor), pipe.PTTL(q.ctx, q.keys+"turn")
-		if err := exec(q.ctx, pipe); err != nil || mine.Val() { // a full Redis refuses the key: permits alone must do
-			return !q.note(err) && q.ctx.Err() == nil
-		}
-		sleep(q.ctx, min(max(0, life.Val()), spacing/3)+mathrand.N(again/5))
-	}
-	return false
+// term is the time during which this process sends. Its context ends with the lease.
+type term struct {
+	context.Context
+
+	end     context.CancelFunc
+	expiry  *time.Timer       // ends it
+	last    string            // the entry that was read last
+	open    map[string]*entry // that have no stored result, by call
+	bytes   int               // of their URIs
+	waits   map[int64]*wait   // for transactions, by ID
+	from    time.Time         // nothing is sent before
+	until   time.Time         // then it ends, unless there is more to send
+	purged  bool              // the service has decided about a purge
+	failure error             // why this process cannot purge
 }
 
-// ready reports whether there is an entry that no process has read, or whose process has been silent for a lease. It
-// also renews the lifetime of the stream and reads the clock of Redis. If Redis does not respond, or would refuse a
-// command that ends a taken call, which keeps others waiting, ready returns false, and tend tries again.
-func (q *Queue) ready() bool {
-	pipe := q.rdb.Pipeline()
-	all, taken := pipe.XLen(q.ctx, q.calls), pipe.XPending(q.ctx, q.calls, group)
-	stale := redis.XPendingExtArgs{Stream: q.calls, Group: group, Idle: q.options.Lease, Start: "-", End: "+", Count: 1}
-	silent := pipe.XPendingExt(q.ctx, &stale)
-	pipe.PExpire(q.ctx, q.calls, q.options.Keep)
-	clock := pipe.XAdd(q.ctx, &redis.XAddArgs{Stream: q.keys + "clock", MaxLen: 1, Values: []string{"", ""}})
-	pipe.PExpire(q.ctx, q.keys+"clock", time.Millisecond)
-	none := "0-1" // no entry has this ID
-	pipe.XClaimJustID(q.ctx, &redis.XClaimArgs{Stream: q.calls, Group: group, Consumer: group, Messages: []string{none}})
-	pipe.XAck(q.ctx, q.calls, group, none)
-	pipe.XDel(q.ctx, q.calls, none)
-	pipe.PTTL(q.ctx, q.calls) // turn needs it
-	err := exec(q.ctx, pipe)
-	if redis.HasErrorPrefix(err, noGroup) && all.Val() > 0 { // the queue is new, or Redis has lost its data
-		if err = redisError(q.rdb.XGroupCreate(q.ctx, q.calls, group, "0").Err()); !refused(err) {
-			err = nil // another process may have created it
-		}
-	}
-	if err != nil && !redis.HasErrorPrefix(err, noGroup) && !redis.IsOOMError(err) {
-		q.note(err)
-		return false
-	}
-	if clock.Err() == nil {
-		q.ahead.Add(-q.age(clock.Val()).Milliseconds())
-	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if errors.Is(q.trouble, ErrRedis) {
-		q.trouble = nil
-	}
-	unread := all.Val()
-	if p := taken.Val(); p != nil {
-		unread -= p.Count
-	}
-	return unread > 0 || len(silent.Val()) > 0 || len(q.backlog) > 0
-}
-
-// request waits for a permit, and sends what is queued by then. It returns once the entries are taken from Redis.
-func (q *Queue) request() {
-	began := time.Now()
-	taken, begun := context.WithCancel(q.ctx)
-	q.all.Go(func() {
-		defer begun()
-		var entries []entry
-		ended := make(chan entry, atOnce)
-		q.all.Go(func() { q.settle(ended) })
-		defer close(ended)
-		take := func(context.Context) (calls [][]webdelivery.PurgeURI, _ error) {
-			defer begun()
-			entries = q.take() // what is taken is settled, even if the request has ended
-			for _, e := range entries {
-				calls = append(calls, e.uris)
-			}
-			return calls, nil
-		}
-		err := q.local.PurgeFrom(q.ctx, take, func(i int, r webdelivery.PurgeResult) {
-			ended <- q.judge(entries[i], result{r.Receipts, r.Err})
-		})
-		if err == nil || q.ctx.Err() != nil {
-			return
-		}
-		if errors.As(err, new(*webdelivery.Error)) { // the service refuses this process, which counts as a try
-			_, _ = take(q.ctx)
-			for _, e := range entries {
-				ended <- q.judge(e, result{err: failed(e.uris, err, webdelivery.OutcomeUnknown)})
-			}
-		}
-		q.note(err)
-		sleep(q.ctx, spacing)
-	})
-	<-taken.Done()
-	if took := time.Since(began); took < turnFor { // otherwise the key may belong to another process
-		q.rdb.PExpire(q.ctx, q.keys+"turn", max(time.Millisecond, spacing-took))
-	}
-}
-
-// entry is a call in the stream.
+// entry is a call that this process sends.
 type entry struct {
-	id, reply, payload string                 // in the stream; process/number or, for Enqueue, /id; the URIs in JSON
-	first              string                 // the ID when it was first added, which tells its age; "" if it is new
-	tries              int                    // how many processes could not purge it
-	uris               []webdelivery.PurgeURI // nil if it is unreadable
-	result             *result                // nil as long as a process is to try it
+	id, call string
+	uris     []webdelivery.PurgeURI
+	size     int // in bytes
+	added    time.Time
+	known    result // its error if it is unreadable, or what the service has accepted
+	stop     context.CancelFunc
+	decided  bool // it has a result
 }
 
-func (e *entry) in(stream string) *redis.XAddArgs {
-	return &redis.XAddArgs{Stream: stream, Values: []string{"r", e.reply, "u", e.payload, "t", strconv.Itoa(e.tries), "a", e.first}}
+// wait is a wait for a transaction, which several entries share.
+type wait struct {
+	entries int
+	stop    context.CancelFunc
+	ended   chan struct{}
+	err     error
 }
 
-func (q *Queue) read(m redis.XMessage) (e entry) {
-	tries, _ := m.Values["t"].(string)
-	first, _ := m.Values["a"].(string) // older releases do not write it
-	e.tries, _ = strconv.Atoi(tries)
-	e.id, e.reply, e.payload, e.first = m.ID, fmt.Sprint(m.Values["r"]), fmt.Sprint(m.Values["u"]), cmp.Or(first, m.ID)
-	err := json.Unmarshal([]byte(e.payload), &e.uris)
-	if cmp.Or(err, webdelivery.PurgeRequest{Action: q.options.Action, URIs: e.uris}.Validate()) != nil {
-		e.uris = nil
+// orderLocked returns what this process tells Redis, and its next beat if it is the sender or wants to become it.
+func (q *Queue) orderLocked(why string) (o order, next beat) {
+	now, own := time.Now(), len(q.calls) > 0
+	next = beat{q.beat.Number + 1, q.process, q.options.Lease, why, q.beat.Fails}
+	if !own {
+		next.Lease = min(next.Lease, idleLease)
 	}
-	return e
-}
-
-// sift returns the entries that may be sent, and ends the others. Their outcome is unknown even if no process has read
-// them: Redis may have been restored to a time before they were sent.
-func (q *Queue) sift(found []entry) []entry {
-	var bad []entry
-	good := slices.DeleteFunc(found, func(e entry) bool {
-		why := errors.New("redisqueue: unreadable call in Redis")
-		if e.uris != nil {
-			if q.age(e.first) <= q.options.Keep {
-				return false
-			}
-			why = fmt.Errorf("redisqueue: not sent any more after waiting for longer than Options.Keep, %v; "+
-				"purge again", q.options.Keep)
+	if t := q.term; t != nil && t.Err() != nil && t.failure == nil && q.ctx.Err() == nil {
+		q.endTermLocked() // its lease has ended
+	}
+	writes, leaves := true, false
+	switch t := q.term; {
+	case t == nil:
+		free := q.beat.Sender == q.process || now.Sub(q.seen) > q.beat.Lease
+		writes = free && now.After(q.rest) && (own || !q.closed && q.length > 0)
+	case t.failure != nil:
+		q.condemnLocked(t)
+		next.Fails = append(next.Fails[max(0, len(next.Fails)-mostTries+1):], t.last)
+		next.Why, leaves, q.rest = oneLine(t.failure), true, now.Add(time.Duration(len(next.Fails))*standBack)
+	default:
+		if next.Why = cmp.Or(why, q.beat.Why); t.purged {
+			next.Why, next.Fails = why, nil
 		}
-		e.result = &result{err: failed(e.uris, why, webdelivery.OutcomeUnknown)}
-		bad = append(bad, e)
-		return true
-	})
-	if len(bad) > 0 {
-		q.all.Go(func() { q.store(bad) })
+		o, leaves = q.readLocked(t, own || !q.closed)
+		if next.Lease < q.beat.Lease {
+			t.expiry.Reset(next.Lease) // others may see this beat although its reply is lost
+		}
 	}
-	return good
+	if leaves {
+		next.Sender, next.Lease = "", 0
+		q.endTermLocked()
+	}
+	if writes {
+		text, _ := json.Marshal(next) //nolint:errchkjson,musttag // no value of this type fails
+		o.Beat = string(text)
+	}
+	o.Known, o.Name, o.Life = q.known, q.process, lifetime.Milliseconds()
+	o.Left, o.Store = q.left[:min(len(q.left), atOnce)], q.stores[:min(len(q.stores), atOnce)]
+	return o, next
 }
 
-// take returns the entries for a request that has its permit. It fetches more until enough do not fit.
-func (q *Queue) take() []entry {
-	within, cancel := context.WithTimeout(q.ctx, 2*forAWord)
-	defer cancel()
-	q.note(nil)
-	found := q.sift(q.backlog)
-	taken, left := q.choose(found)
-	for count := atFirst; len(left) < atFirst; {
-		more := q.fetch(within, count)
-		if len(more) == 0 {
+// readLocked returns what the sender wants to read, and whether it leaves: it has nothing to send, or no longer works for
+// others and has no request under way.
+func (q *Queue) readLocked(t *term, works bool) (o order, leaves bool) {
+	if works && len(t.open)+len(q.calls) > 0 {
+		t.until = time.Now().Add(quietFor)
+	}
+	if o.Last = t.last; works && len(t.open) < 2*q.options.MaxURIs && t.bytes < 4*q.options.MaxBodyBytes {
+		o.Room = atOnceBytes
+	}
+	for call := range t.open { // in random order
+		if o.Open = append(o.Open, call); len(o.Open) == checked {
 			break
 		}
-		found = append(found, q.sift(more)...)
-		if taken, left = q.choose(found); len(left) == 0 {
-			count = min(2*count, atOnce)
-		}
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.backlog = left; len(left) > 0 {
-		q.passed = (q.passed + 1) % shortTurn
-	}
-	return taken
+	idle := len(q.stores) == 0 && q.local.Stats().InFlight == 0
+	return o, time.Now().After(t.until) || !works && idle || q.ctx.Err() != nil
 }
 
-// choose divides entries into those for the next request and the others: the oldest goes in any case, and then the next
-// oldest that still fit. Now and then the shortest come first, so that they need not wait for all long ones.
-func (q *Queue) choose(found []entry) (taken, left []entry) {
-	order, uris, bytes := found, 0, 0
-	if q.passed == shortTurn-1 {
-		order = slices.SortedStableFunc(slices.Values(found), func(a, b entry) int { return len(a.uris) - len(b.uris) })
-	}
-	in := map[string]bool{} // IDs of taken entries
-	for _, e := range order {
-		u, b := uris+len(e.uris), bytes+len(e.payload)
-		if len(taken) == 0 || u <= q.options.MaxURIs && b <= q.options.MaxBodyBytes {
-			taken, in[e.id], uris, bytes = append(taken, e), true, u, b
+// condemnLocked ends the calls that this sender and enough others before it could not purge.
+func (q *Queue) condemnLocked(t *term) {
+	before := q.beat.Fails[max(0, len(q.beat.Fails)-mostTries+1):]
+	for _, e := range t.open {
+		tried := len(before) == mostTries-1 && e.id <= slices.Min(before) // as texts, which may cost one of the same ms a try
+		if tried && time.Since(e.added) > q.options.Lease {               // a new password may take seconds to arrive
+			q.storeLocked(e, result{err: failed(e.uris, t.failure, webdelivery.OutcomeUnknown)}, q.options.Keep)
 		}
-	}
-	return taken, slices.DeleteFunc(slices.Clone(found), func(e entry) bool { return in[e.id] })
-}
-
-// fetch takes up to count entries of silent processes, and as many that no process has read. This process then holds
-// them until their results are stored.
-func (q *Queue) fetch(ctx context.Context, count int) (found []entry) {
-	pipe := q.rdb.Pipeline()
-	silent := pipe.XAutoClaim(ctx, &redis.XAutoClaimArgs{
-		Stream: q.calls, Group: group, Consumer: group, MinIdle: q.options.Lease, Start: "0", Count: int64(count),
-	})
-	unread := pipe.XReadGroup(ctx, &redis.XReadGroupArgs{
-		Group: group, Consumer: group, Streams: []string{q.calls, ">"}, Count: int64(count),
-		Block: -1, // 0 would block forever
-	})
-	q.note(exec(ctx, pipe))
-	messages, _ := silent.Val() // also if the other command failed
-	for _, s := range unread.Val() {
-		messages = append(messages, s.Messages...)
-	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for _, m := range messages {
-		if _, mine := q.held[m.ID]; mine {
-			continue // this process was silent for a lease, and has claimed its own entry
-		}
-		q.held[m.ID] = struct{}{}
-		found = append(found, q.read(m))
-	}
-	return found
-}
-
-// settle stores the results of a request as they arrive.
-func (q *Queue) settle(ended <-chan entry) {
-	for first := range ended {
-		some := []entry{first}
-		for len(some) < atOnce && len(ended) > 0 {
-			some = append(some, <-ended)
-		}
-		q.store(some)
 	}
 }
 
-// judge sets the result of an entry if the service has decided about each of its URIs. If not, this process rests, and
-// others try the entry, up to mostTries. Of what the service has not refused alone, the outcome is unknown: a process
-// that died may have purged it.
-func (q *Queue) judge(e entry, r result) entry {
-	var unable error
-	if failure, ok := errors.AsType[*webdelivery.QueueError](r.err); ok {
-		for i, f := range failure.Failures {
-			if errors.Is(f.Err, webdelivery.ErrBadRequest) {
-				continue
-			}
-			failure.Failures[i].Outcome, failure.Outcome = webdelivery.OutcomeUnknown, webdelivery.OutcomeUnknown
-			undecided := errors.As(f.Err, new(*webdelivery.UndecidedError))
-			if !undecided && !errors.As(f.Err, new(*webdelivery.TransactionError)) { // a 401 or a lost connection
-				unable = f.Err
-			}
+// sentLocked notes the reply to an order that was sent at a certain time.
+func (q *Queue) sentLocked(o order, next beat, r reply, sent time.Time) {
+	q.left, q.stores = q.left[len(o.Left):], q.stores[len(o.Store):]
+	q.observeLocked(r.Beat)
+	if o.Beat == "" || next.Sender == "" || r.Beat != o.Beat {
+		q.endTermLocked()
+		return
+	}
+	if q.term == nil {
+		q.term = &term{last: "0-0", open: map[string]*entry{}, waits: map[int64]*wait{}, until: time.Now().Add(quietFor)}
+		q.term.Context, q.term.end = context.WithCancel(q.ctx)
+		q.term.expiry = time.AfterFunc(time.Hour, q.term.end)
+		q.wakeUp()
+	}
+	t := q.term
+	t.expiry.Reset(time.Until(sent.Add(next.Lease)))
+	for _, s := range o.Store {
+		if s.Life > 0 {
+			r.Gone = append(r.Gone, s.Call)
 		}
 	}
-	if unable != nil && !q.note(unable) {
-		q.rest.Store(time.Now().Add(q.options.Lease / 2).UnixMilli())
-	}
-	if e.tries++; unable == nil || e.tries >= mostTries {
-		e.result = &r
-	}
-	return e
-}
-
-// store writes results and deletes their entries. At the memory limit of Redis only the deletion succeeds, which makes
-// room for the results of the next attempt. Writing a result twice does no harm.
-func (q *Queue) store(some []entry) {
-	ids := make([]string, len(some))
-	for i, e := range some {
-		ids[i] = e.id
-		if number, own := strings.CutPrefix(e.reply, q.process+"/"); own && e.result != nil {
-			q.end(number, *e.result)
+	for _, call := range r.Gone {
+		if e := t.open[call]; e != nil {
+			e.stop()
+			delete(t.open, call)
+			t.bytes -= e.size
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), finishFor)
-	defer cancel()
-	for pause := again / 2; ctx.Err() == nil; pause = min(2*pause, time.Second) {
-		pipe := q.rdb.Pipeline()
-		q.write(ctx, pipe, some)
-		pipe.XAck(ctx, q.calls, group, ids...)
-		pipe.XDel(ctx, q.calls, ids...)
-		err := exec(ctx, pipe)
-		if err == nil || q.ctx.Err() != nil || q.note(err) {
-			break
+	for _, found := range r.Entries {
+		if t.last = found.ID; len(t.open) == 0 {
+			t.from = time.Now().Add(linger)
 		}
-		sleep(q.ctx, pause)
-	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for _, id := range ids {
-		delete(q.held, id)
+		e := &entry{id: found.ID, call: found.Call, size: len(found.URIs)}
+		e.added = time.Now().Add(-time.Duration(found.Age * float64(time.Millisecond)))
+		err := json.Unmarshal([]byte(found.URIs), &e.uris)
+		if cmp.Or(err, webdelivery.PurgeRequest{URIs: e.uris}.Validate()) != nil {
+			e.uris, e.known.err = nil, errors.New("redisqueue: unreadable call in Redis")
+		} else if _, accepted, _ := strings.Cut(found.Known, " "); accepted != "" {
+			e.known = decode(accepted)
+		}
+		t.open[e.call], t.bytes = e, t.bytes+e.size
+		ctx, stop := context.WithCancel(t)
+		e.stop = stop
+		q.all.Go(func() { q.purge(ctx, t, e) })
 	}
 }
 
-// write adds results for other processes to a pipeline. It adds entries that another process is to try as new ones.
-func (q *Queue) write(ctx context.Context, pipe redis.Pipeliner, some []entry) {
-	lives := map[string]time.Duration{} // of streams
-	for _, e := range some {
-		switch process, number, _ := strings.Cut(e.reply, "/"); {
-		case e.result == nil:
-			pipe.XAdd(ctx, e.in(q.calls))
-			lives[q.calls] = q.options.Keep
-		case process == "":
-			pipe.Set(ctx, q.resultOf(number), e.result.encode(""), q.options.Keep)
-		case process != q.process:
-			stream := q.resultsOf(process)
-			pipe.XAdd(ctx, &redis.XAddArgs{Stream: stream, Values: []string{"r", e.result.encode(number)}})
-			lives[stream] = time.Minute + 3*q.options.Lease
-		}
+// storeLocked has the result of an entry stored, or with a life of 0 what the service has accepted of it so far.
+func (q *Queue) storeLocked(e *entry, r result, life time.Duration) {
+	if life > 0 && strings.HasPrefix(e.call, awaited) {
+		life = time.Minute + 3*q.options.Lease // its caller reads it soon
 	}
-	for stream, life := range lives {
-		pipe.PExpire(ctx, stream, life)
+	if !e.decided {
+		e.decided = life > 0
+		q.stores = append(q.stores, stored{e.id, e.call, r.encode(), life.Milliseconds()})
+		q.wakeUp()
 	}
 }
 
-// tend renews the claim on what this process has taken, and looks for calls that no process sends.
-func (q *Queue) tend() {
-	for sleep(q.ctx, q.options.Lease/3); q.ctx.Err() == nil; sleep(q.ctx, q.options.Lease/3) {
+// purge purges an entry and has its result stored, unless the term has ended, the caller has left, or this process
+// cannot purge, so that another one is to try. Of what the service has accepted, it only waits for the transactions.
+func (q *Queue) purge(ctx context.Context, t *term, e *entry) {
+	r := e.known
+	if r.receipts == nil && e.uris != nil {
+		sleep(ctx, time.Until(t.from))
+		within, cancel := context.WithDeadline(ctx, e.added.Add(q.options.Keep))
+		defer cancel()
+		r.receipts, r.err = q.local.Purge(within, e.uris...)
+		why := unable(r)
+		if why != nil && (ctx.Err() != nil || within.Err() == nil) {
+			q.cannotPurge(ctx, t, why)
+			return
+		}
+		if why != nil {
+			why = fmt.Errorf("redisqueue: not sent any more after waiting for longer than Options.Keep, %v; purge again", q.options.Keep)
+			r.err = failed(e.uris, why, webdelivery.OutcomeUnknown)
+		}
 		q.mu.Lock()
-		ids := slices.Collect(maps.Keys(q.held))
+		if t.purged = t.purged || why == nil; q.options.Wait && r.receipts != nil {
+			q.storeLocked(e, r, 0)
+		}
 		q.mu.Unlock()
-		for some := range slices.Chunk(ids, atOnce) {
-			q.rdb.XClaimJustID(q.ctx, &redis.XClaimArgs{Stream: q.calls, Group: group, Consumer: group, Messages: some})
+	}
+	for _, receipt := range r.receipts {
+		if !q.options.Wait {
+			break
 		}
-		if q.ready() {
-			q.wake()
+		if err := q.transaction(ctx, t, receipt.TransactionID); err != nil {
+			r.err = failed(e.uris, err, webdelivery.OutcomeUnknown, failures(r.err)...)
 		}
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.options.Wait || r.receipts == nil || ctx.Err() == nil {
+		q.storeLocked(e, r, q.options.Keep)
+	}
+}
+
+// cannotPurge ends a term, unless only the purge was stopped.
+func (q *Queue) cannotPurge(ctx context.Context, t *term, why error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if ctx.Err() != nil {
+		return
+	}
+	if refused(why) { // by the Redis of the limiter, so that waiting does not help
+		for _, c := range q.calls {
+			q.endLocked(c, result{err: redisError(why)})
+		}
+	}
+	t.failure = why
+	t.end()
+	q.wakeUp()
+}
+
+// unable returns why a process could not purge, if another process might: the service has not decided about the URIs,
+// and has accepted none. Of what the service has not refused alone, the outcome becomes unknown: an earlier sender may
+// have sent it.
+func unable(r result) (cause error) {
+	all, _ := errors.AsType[*webdelivery.QueueError](r.err)
+	for i := range failures(r.err) {
+		f := &all.Failures[i]
+		if f.Outcome == webdelivery.OutcomeNotApplied && !errors.Is(f.Err, webdelivery.ErrBadRequest) {
+			f.Outcome, all.Outcome = webdelivery.OutcomeUnknown, webdelivery.OutcomeUnknown
+		}
+		e, answered := errors.AsType[*webdelivery.Error](f.Err)
+		answered = answered && e.StatusCode > 0 && !errors.Is(e, webdelivery.ErrUnauthorized)
+		if !answered && r.receipts == nil && !errors.As(f.Err, new(*webdelivery.UndecidedError)) {
+			cause = f.Err
+		}
+	}
+	return cause
+}
+
+// transaction waits for a transaction of an entry. The more transactions are open, the slower each is polled.
+func (q *Queue) transaction(ctx context.Context, t *term, id int64) error {
+	q.mu.Lock()
+	w := t.waits[id]
+	if w == nil {
+		waiting, stop := context.WithTimeout(t, waitFor)
+		w = &wait{stop: stop, ended: make(chan struct{})}
+		t.waits[id] = w
+		every := webdelivery.WaitInterval(time.Second + time.Duration(len(t.waits))*tick)
+		q.all.Go(func() {
+			defer close(w.ended)
+			_, w.err = q.client.Purge.Wait(waiting, id, every)
+		})
+	}
+	w.entries++
+	q.mu.Unlock()
+	select {
+	case <-w.ended:
+	case <-ctx.Done():
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if w.entries--; w.entries == 0 {
+		w.stop()
+		delete(t.waits, id)
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return w.err
+}
+
+func (q *Queue) endTermLocked() {
+	if q.term != nil {
+		q.term.expiry.Stop()
+		q.term.end()
+		q.term = nil
 	}
 }

@@ -58,7 +58,7 @@ func inWorld(t *testing.T, test func(w *world), options ...webdeliverytest.Optio
 // more key.
 func asUser(t *testing.T) []string {
 	t.Helper()
-	return append([]string{"--user", "queue", "on", ">secret", "~webdelivery:purge"}, redistest.Rights(t)...)
+	return append([]string{"--user", "queue", "on", ">secret", "~webdelivery:purge", "+pttl"}, redistest.Rights(t)...)
 }
 
 func redisOptions(addr string) *redis.Options {

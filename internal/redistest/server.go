@@ -1,5 +1,6 @@
 // Package redistest starts real Redis and Valkey servers for tests. It must not depend on go-redis or the SDK. Its
-// entry points are [OnServers], [NewProxy], [Rights], [Suspend] and [Resume].
+// entry points are [OnServers], [NewProxy], [Clock], [Rights], [Suspend] and
+// [Resume].
 package redistest
 
 import (
@@ -44,6 +45,7 @@ func OnServers(t *testing.T, test func(t *testing.T, s *Server), args ...string)
 type Server struct {
 	Addr string   // host:port
 	Args []string // additional arguments for the next Start
+	Env  []string // additional environment for the next Start, see Clock
 
 	path, dir string
 	process   *exec.Cmd // nil while it is down
@@ -86,6 +88,7 @@ func (s *Server) launch(addr string) bool {
 	host, port, _ := net.SplitHostPort(addr)
 	args := append([]string{"--bind", host, "--port", port, "--dir", s.dir, "--save", "", "--appendonly", "no"}, s.Args...)
 	s.process = exec.CommandContext(context.Background(), s.path, args...)
+	s.process.Env = append(os.Environ(), s.Env...)
 	if err := s.process.Start(); err != nil {
 		return false
 	}

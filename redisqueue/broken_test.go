@@ -1,0 +1,216 @@
+package redisqueue_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/redisqueue"
+	"github.com/webdelivery/webdelivery-go/webdeliverytest"
+)
+
+// dying is a limiter whose Redis dies after the first permit.
+type dying struct {
+	webdelivery.Limiter
+
+	once sync.Once
+}
+
+func (d *dying) Wait(ctx context.Context) (err error) {
+	err = errors.New("connection refused")
+	d.once.Do(func() { err = d.Limiter.Wait(ctx) })
+	return err
+}
+
+// cut is a network on which each connection is reset.
+type cut struct{}
+
+func (cut) RoundTrip(*http.Request) (*http.Response, error) {
+	return nil, errors.New("connection reset by peer")
+}
+
+// brokenClients returns clients that cannot purge, each for another reason.
+func (w *world) brokenClients() map[string]*webdelivery.Client {
+	clients := map[string]*webdelivery.Client{}
+	add := func(name, password string, limiter webdelivery.Limiter, options ...webdelivery.Option) {
+		client, err := w.service.NewClient(webdelivery.BasicAuth(w.service.Username, password), append(options, webdelivery.WithPurgeLimiter(limiter))...)
+		require.NoError(w, err)
+		clients[name] = client
+	}
+	rdb := interval{w.rdb()}
+	add("old password", "yesterday", rdb)
+	add("no network", w.service.Password, rdb, webdelivery.WithHTTPClient(&http.Client{Transport: cut{}}))
+	add("no limiter", w.service.Password, &dying{Limiter: rdb})
+	return clients
+}
+
+// A process that cannot purge costs the others its first try: calls of both kinds, which do not fit into one request, all
+// end well, whoever sends first, with Wait and without.
+func TestOneProcessIsBroken(t *testing.T) {
+	t.Parallel()
+	for _, healthyFirst := range []bool{true, false} {
+		inWorld(t, func(w *world) {
+			for name, client := range w.brokenClients() {
+				w.Run(name, func(t *testing.T) {
+					t.Parallel()
+					narrow := func(o *redisqueue.Options) {
+						o.MaxURIs, o.Wait, o.Prefix = 2, healthyFirst, "webdelivery:queue:"+name
+					}
+					w := &world{T: t, redis: w.redis, service: w.service}
+					queues := []*redisqueue.Queue{w.queue(w.rdb(), client, narrow), w.process(narrow)}
+					if healthyFirst {
+						w.purge(queues[1], object(100))
+					}
+					var calls sync.WaitGroup
+					for i := range 8 {
+						calls.Go(func() {
+							_, err := queues[i%2].Purge(w.soon(), object(2*i), object(2*i+1))
+							assert.NoError(w, err)
+						})
+					}
+					calls.Wait()
+				})
+			}
+		}, webdeliverytest.WithPurgeDuration(0))
+	}
+}
+
+// If Redis is full while a process cannot purge, no call is lost: its result is stored, or it stays.
+func TestABrokenProcessAndAFullRedis(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		broken := w.queue(w.rdb(), w.brokenClients()["old password"], brief)
+		w.pause(time.Hour)
+		id := w.enqueue(broken, object(1))
+		require.NoError(w, w.admin().ConfigSet(w.Context(), "maxmemory", "1").Err())
+		w.goOn()
+		_, err := broken.Enqueue(w.soon(), object(2))
+		require.ErrorIs(w, err, redisqueue.ErrRedis)
+		require.ErrorContains(w, err, "OOM")
+		require.NoError(w, w.admin().ConfigSet(w.Context(), "maxmemory", "0").Err())
+		_, err = w.result(w.process(brief), id)
+		require.NoError(w, err)
+		assert.Equal(w, map[string]int{pattern(1): 1}, w.purged())
+	})
+}
+
+// What the service has accepted is not sent again, whatever happens to its transaction: the sender closes, the next one
+// cannot read the transaction, and the result has the receipt.
+func TestAcceptedOnce(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		waits := func(o *redisqueue.Options) { o.Wait = true }
+		one := w.process(brief, waits)
+		id := w.enqueue(one, object(1))
+		w.until("the service has accepted it", func() bool { return len(w.service.Purged()) == 1 })
+		ctx, cancel := context.WithCancel(w.Context())
+		ended := w.purging(ctx, one)
+		w.until("and another one", func() bool { return len(w.service.Purged()) == 2 })
+		time.Sleep(200 * time.Millisecond) // the receipts are stored
+		cancel()
+		err := ended()[0]
+		require.ErrorContains(w, err, "the service has accepted transaction")
+		require.NoError(w, one.Close(w.soon()))
+		_, err = one.Result(w.soon(), id)
+		require.ErrorIs(w, err, redisqueue.ErrPending)
+		w.service.Fail(webdeliverytest.FaultRule{Path: "/transactions/*", Status: http.StatusNotFound})
+		receipts, err := w.result(w.process(brief, waits), id)
+		require.ErrorIs(w, err, webdelivery.ErrNotFound)
+		assert.Equal(w, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
+		assert.Len(w, receipts, 1)
+		assert.Equal(w, map[string]int{pattern(0): 1, pattern(1): 1}, w.purged())
+	}, webdeliverytest.WithPurgeDuration(time.Hour))
+}
+
+// A transaction for which nobody waits is not polled.
+func TestNobodyWaitsForATransaction(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		waits := func(o *redisqueue.Options) { o.Wait = true }
+		sender, other := w.process(waits), w.process(waits)
+		w.pause(time.Hour)
+		ctx, cancel := context.WithCancel(w.Context())
+		wait := w.purging(ctx, sender, other)
+		w.queued(2)
+		w.goOn()
+		polls := func() int { return w.service.Count(http.MethodGet, "/transactions/*") }
+		w.until("the transaction is polled", func() bool { return polls() > 1 })
+		cancel()
+		wait()
+		w.until("the calls are gone", func() bool { return w.pending(sender) == 0 })
+		time.Sleep(time.Second)
+		before := polls()
+		time.Sleep(3 * time.Second)
+		assert.Equal(w, before, polls())
+		assert.NoError(w, sender.Close(w.soon()))
+	}, webdeliverytest.WithPurgeDuration(time.Hour))
+}
+
+// A sender whose own calls have ended hands over at Close, however much others add.
+func TestCloseHandsOver(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		narrow := func(o *redisqueue.Options) { o.MaxURIs, o.Lease = 1, time.Hour }
+		sender, other := w.process(narrow), w.process(narrow)
+		w.purge(sender, object(0))
+		var calls sync.WaitGroup
+		for i := range 20 {
+			calls.Go(func() {
+				_, err := other.Purge(w.soon(), object(i))
+				assert.NoError(w, err)
+			})
+		}
+		w.until("they are added", func() bool { return w.pending(sender) > 10 })
+		require.NoError(w, sender.Close(w.soon()))
+		assert.Positive(w, w.pending(other), "others are left")
+		calls.Wait() // long before the lease ends
+	})
+}
+
+// Close does not wait for a Redis that hangs.
+func TestCloseWhileRedisHangs(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		rdb := redis.NewClient(&redis.Options{Addr: w.redis.Addr}) // with go-redis's defaults, a command takes up to 40 s
+		q := w.queue(rdb, w.client(rdb))
+		w.purge(q, object(1))
+		w.redis.Hang(w.T)
+		defer w.redis.Wake(w.T)
+		ended := w.purging(w.soon(), q)
+		began := time.Now()
+		require.ErrorIs(w, q.Close(w.within(100*time.Millisecond)), context.DeadlineExceeded)
+		assert.Less(w, time.Since(began), 3*time.Second, "no command has timed out")
+		require.ErrorIs(w, ended()[0], webdelivery.ErrQueueClosed)
+		require.NoError(w, rdb.Close())
+	})
+}
+
+// Thousands of callers share one connection.
+func TestConnections(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		o := redisOptions(w.redis.Addr)
+		o.PoolSize, o.PoolTimeout = 1, time.Millisecond
+		rdb := redis.NewClient(o)
+		defer rdb.Close()
+		q := w.queue(rdb, w.client(w.rdb()))
+		var calls sync.WaitGroup
+		for i := range 3000 {
+			calls.Go(func() {
+				_, err := q.Purge(w.soon(), object(i))
+				assert.NoError(w, err)
+			})
+		}
+		calls.Wait()
+		assert.Len(w, w.purged(), 3000)
+		require.NoError(w, q.Close(w.soon()))
+	})
+}
