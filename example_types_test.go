@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"sync"
 	"time"
 
 	"github.com/webdelivery/webdelivery-go"
@@ -45,37 +47,46 @@ func ExampleExactBoth() {
 	// webdelivery: invalid uris[0].uri_pattern: has no protocol, so it would purge http alone; begin with https://, or use ExactBoth for both protocols, or Prefix for everything that begins with it
 }
 
-// Calls that wait in a store of their own, and leave it when a permit comes. Package redisqueue does this with Redis.
-func ExamplePurgeQueue_PurgeFrom() {
+// An outbox: rows of a table that are to be purged, and are deleted once they are. One Purge for each row, from some
+// goroutines, costs as many requests as one Purge for all, and each row learns its own outcome. A row that is read again
+// after a crash is purged twice, which does no harm.
+func ExamplePurgeQueue_outbox() {
 	client, stop := exampleService()
 	defer stop()
 	ctx := context.Background()
-	waiting := [][]webdelivery.PurgeURI{
-		{webdelivery.Exact("https://www.example.com/a")},
-		{webdelivery.Exact("https://www.example.com/b"), webdelivery.Exact("https://www.example.org/not-ours")},
-	}
+	rows := map[int]string{1: "https://www.example.com/a", 2: "https://www.example.com/b", 3: "https://www.example.org/not-ours"}
 
 	queue, err := client.Purge.NewQueue(webdelivery.QueueOptions{})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	err = queue.PurgeFrom(ctx, func(context.Context) ([][]webdelivery.PurgeURI, error) {
-		taken := waiting
-		waiting = nil
-		return taken, nil
-	}, func(call int, r webdelivery.PurgeResult) {
-		fmt.Println("call", call, "purged:", r.Err == nil, errors.Is(r.Err, webdelivery.ErrBadRequest))
-	})
-	if err != nil {
-		fmt.Println(err) // no permit; nothing was sent
+	var mu sync.Mutex
+	var purges sync.WaitGroup
+	room := make(chan struct{}, 100) // so many rows wait at once
+	for id, uri := range maps.Clone(rows) {
+		room <- struct{}{}
+		purges.Go(func() {
+			defer func() { <-room }()
+			_, err := queue.Purge(ctx, webdelivery.Exact(uri))
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err == nil:
+				delete(rows, id) // DELETE FROM outbox WHERE id = ...
+			case errors.Is(err, webdelivery.ErrBadRequest):
+				fmt.Println("row", id, "is refused; repeating it does not help")
+			}
+		})
 	}
+	purges.Wait()
+	fmt.Println("left:", rows)
 	if err := queue.Close(ctx); err != nil {
 		fmt.Println(err)
 	}
 	// Output:
-	// call 0 purged: true false
-	// call 1 purged: false true
+	// row 3 is refused; repeating it does not help
+	// left: map[3:https://www.example.org/not-ours]
 }
 
 // Caches that did not carry out a purge: every call succeeded, what was asked for did not come about.

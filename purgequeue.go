@@ -232,8 +232,7 @@ func (q *PurgeQueue) Purge(ctx context.Context, uris ...PurgeURI) ([]*PurgeRecei
 	case len(distinct) > 1 && bytes > q.options.MaxBodyBytes-purgeFrame:
 		return nil, invalid("uris", "they take %d bytes, more than the %d of one request; call Purge with fewer", bytes, q.options.MaxBodyBytes)
 	}
-	result := resultOf(q.batch.Put(ctx, distinct))
-	return result.Receipts, result.Err
+	return resultOf(q.batch.Put(ctx, distinct))
 }
 
 // check validates the URIs of a call. It returns the distinct ones, and the bytes that they take in a request.
@@ -259,18 +258,12 @@ func unqueued(u batch.URI) PurgeURI {
 	return PurgeURI{MatchMode: MatchMode(u.MatchMode), URIPattern: u.Pattern, CacheKeyModifierRegex: u.Modifier}
 }
 
-// PurgeResult is the result of one call of [PurgeQueue.PurgeFrom], as [PurgeQueue.Purge] returns it.
-type PurgeResult struct {
-	Receipts []*PurgeReceipt // of the requests that carried the URIs; nil if the service accepted none
-	Err      error           // nil, or a [*QueueError]
-}
-
-func resultOf(r batch.Result) (result PurgeResult) {
+func resultOf(r batch.Result) (receipts []*PurgeReceipt, err error) {
 	for _, receipt := range r.Receipts {
-		result.Receipts = append(result.Receipts, receipt.(*PurgeReceipt)) // send returns no others
+		receipts = append(receipts, receipt.(*PurgeReceipt)) // send returns no others
 	}
 	if len(r.Failures) == 0 {
-		return result
+		return receipts, nil
 	}
 	e := &QueueError{Failures: make([]URIFailure, len(r.Failures)), Outcome: Outcome(r.Outcome)}
 	open := map[any]error{} // of accepted URIs whose transaction has not ended, by receipt
@@ -284,40 +277,11 @@ func resultOf(r batch.Result) (result PurgeResult) {
 		}
 		e.Failures[i] = URIFailure{unqueued(f.URI), err, Outcome(f.Outcome)}
 	}
-	result.Err = e
-	return result
+	return receipts, e
 }
 
 func transactionOpen(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrQueueClosed)
-}
-
-// PurgeFrom purges calls that are stored elsewhere, for example in a database. It waits for a permit, calls take, and
-// sends the URIs of the calls that take returns in one request, except those with a host that may be refused: they go in
-// a later one. It calls ended once for each call, with its index, as soon as the result of its own URIs is known, and
-// returns when all calls have ended. ended never runs twice at the same time.
-//
-// An invalid call fails all of them, so take must return valid ones (see [PurgeRequest.Validate]), and it must return
-// when its context ends. MaxURIs, MaxBodyBytes and MaxPending do not apply: take decides which calls come first, and
-// whether short ones overtake long ones. Package redisqueue is built on PurgeFrom.
-//
-// If no permit can be had, PurgeFrom returns an error that matches what that of [PurgeService.Submit] would, such as
-// ErrUnauthorized; if take fails, one that wraps the error of take. Then nothing was sent, and ended is not called.
-func (q *PurgeQueue) PurgeFrom(
-	ctx context.Context, take func(context.Context) ([][]PurgeURI, error), ended func(call int, result PurgeResult),
-) error {
-	err := q.batch.PutFrom(ctx, func(ctx context.Context) ([][]batch.URI, error) {
-		calls, err := take(ctx)
-		checked := make([][]batch.URI, len(calls))
-		for i := 0; err == nil && i < len(calls); i++ {
-			checked[i], _, err = q.check(calls[i])
-		}
-		return checked, err
-	}, func(call int, r batch.Result) { ended(call, resultOf(r)) })
-	if err != nil {
-		return &outcomeError{err, OutcomeNotApplied}
-	}
-	return nil
 }
 
 // whyLeft returns the error of a caller whose context has ended, with the reason why its purge was not sent, if known.

@@ -586,59 +586,6 @@ func exacts(uris ...string) (all []webdelivery.PurgeURI) {
 	return all
 }
 
-// purgedFrom calls PurgeFrom, and returns the results in the order of the calls.
-func purgedFrom(
-	ctx context.Context, q *webdelivery.PurgeQueue, take func(context.Context) ([][]webdelivery.PurgeURI, error),
-) (results []webdelivery.PurgeResult, err error) {
-	found := map[int]webdelivery.PurgeResult{}
-	err = q.PurgeFrom(ctx, take, func(call int, r webdelivery.PurgeResult) { found[call] = r })
-	for i := range len(found) {
-		results = append(results, found[i])
-	}
-	return results, err
-}
-
-// PurgeFrom asks for the calls when its permit has come, sends them in one request, and returns what Purge returns for
-// each.
-func TestPurgeFrom(t *testing.T) {
-	t.Parallel()
-	inQueue(t, fixture.Setup{}, webdelivery.QueueOptions{}, func(f *fixture.Fixture, q *webdelivery.PurgeQueue) {
-		began := time.Now()
-		f.TakeSlots()
-		results, err := purgedFrom(f.Context(), q, func(ctx context.Context) ([][]webdelivery.PurgeURI, error) {
-			assert.Equal(f, hold, time.Since(began), "after the first two have arrived")
-			return fixture.CallsFor(exacts(object(1), object(2)), exacts(object(2)))(ctx)
-		})
-		require.NoError(f, err)
-		require.Len(f, results, 2)
-		for _, r := range results {
-			require.NoError(f, r.Err)
-			assert.Equal(f, f.Srv.Purged()[2].TransactionID, r.Receipts[0].TransactionID)
-		}
-		assert.Equal(f, 1, purgedURIs(f)[object(2)], "identical URIs are sent once")
-		assert.Len(f, arrivals(f), 3)
-	})
-}
-
-// Only the call with the refused URI fails, with the error and the outcome of Purge.
-func TestPurgeFromIsolatesRefusedURIs(t *testing.T) {
-	t.Parallel()
-	inQueue(t, fixture.Setup{}, webdelivery.QueueOptions{}, func(f *fixture.Fixture, q *webdelivery.PurgeQueue) {
-		const refused = "https://www.example.org/"
-		results, err := purgedFrom(f.Context(), q, fixture.CallsFor(exacts(object(1)), exacts(refused), exacts(refused, object(2))))
-		require.NoError(f, err)
-		require.NoError(f, results[0].Err)
-		failed, ok := errors.AsType[*webdelivery.QueueError](results[1].Err)
-		require.True(f, ok)
-		assert.Equal(f, exacts(refused), failedURIs(failed))
-		assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(failed))
-		require.ErrorIs(f, failed, webdelivery.ErrBadRequest)
-		assert.Empty(f, results[1].Receipts)
-		assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(results[2].Err), "a part was purged")
-		assert.Len(f, results[2].Receipts, 1)
-	})
-}
-
 // URL has the escaped customer and no credentials. PurgeLimiter is what the client was given.
 func TestWhatAClientTells(t *testing.T) {
 	t.Parallel()

@@ -4,7 +4,7 @@
 // caller gets the outcome of its own URIs.
 //
 // The package must not depend on HTTP, JSON, or how a request contains a URI, which is left to a [Work]. Its entry
-// points are [New], [Queue.Put], [Queue.PutFrom] and [Queue.Close].
+// points are [New], [Queue.Put] and [Queue.Close].
 package batch
 
 import (

@@ -9,7 +9,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/outcomes"
 )
 
-// caller is a call of Put, or one of the calls in PutFrom. The queue's lock guards its fields, except uris, hosts and
+// caller is a call of Put. The queue's lock guards its fields, except uris, hosts and
 // done. result does not change after done is closed.
 type caller struct {
 	uris    []URI    // without duplicates

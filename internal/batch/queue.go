@@ -26,7 +26,7 @@ type Queue struct {
 	closing   signal              // Close has been called
 	gaveUp    signal              // the context of a Close has ended
 	abandoned signal              // a Close has returned although a worker is still running
-	workers   sync.WaitGroup      // goroutines of the queue, and PutFrom calls that have not begun a request
+	workers   sync.WaitGroup      // goroutines of the queue
 
 	mu         sync.Mutex // guards the fields below
 	pending    pending
@@ -146,7 +146,7 @@ func (q *Queue) desertLocked(reason error) {
 func (q *Queue) collect() {
 	time.Sleep(linger)
 	for deserted, ok := q.beginPermit(); ok; deserted, ok = q.beginPermit() {
-		if err := q.withPermit(deserted, q.usePermit); err != nil {
+		if err := q.withPermit(deserted); err != nil {
 			q.failPermit(deserted, err)
 		}
 	}
@@ -162,9 +162,8 @@ func (q *Queue) beginPermit() (deserted signal, ok bool) {
 	return q.deserted, q.collecting
 }
 
-// withPermit waits until a request may be sent, and calls use with its permit. If use does not use the permit,
-// withPermit ends it.
-func (q *Queue) withPermit(ctx context.Context, use func(Permit) (used bool, err error)) error {
+// withPermit waits until a request may be sent, and sends what comes next. If there is nothing, it ends the permit.
+func (q *Queue) withPermit(ctx context.Context) error {
 	if err := q.underWay.Acquire(ctx, 1); err != nil {
 		return err
 	}
@@ -180,7 +179,7 @@ func (q *Queue) withPermit(ctx context.Context, use func(Permit) (used bool, err
 		}
 	}()
 	if permit, err = q.work.Acquire(ctx); err == nil {
-		used, err = use(permit)
+		used = q.usePermit(permit)
 	}
 	return err
 }
@@ -202,7 +201,7 @@ func (q *Queue) nextLocked() lane {
 }
 
 // usePermit uses a permit for what comes next. It returns false if there is nothing.
-func (q *Queue) usePermit(permit Permit) (used bool, err error) {
+func (q *Queue) usePermit(permit Permit) (used bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	next := q.nextLocked()
@@ -214,7 +213,7 @@ func (q *Queue) usePermit(permit Permit) (used bool, err error) {
 		q.parts = q.parts[1:]
 	case none:
 	}
-	return next != none, nil
+	return next != none
 }
 
 // acquirePart waits for a permit for a part of a request, until the request is canceled.

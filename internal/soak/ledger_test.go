@@ -113,8 +113,8 @@ var classes = []struct {
 	{"ErrQueueClosed", func(err error) bool { return errors.Is(err, webdelivery.ErrQueueClosed) }},
 	{"Error", as[*webdelivery.Error]},
 	{"context.Canceled", func(err error) bool { return errors.Is(err, context.Canceled) }},
-	{"ErrUnauthorized", func(err error) bool { return errors.Is(err, webdelivery.ErrUnauthorized) }}, // of PurgeFrom, without a login
-	{"ErrRateLimited", func(err error) bool { return errors.Is(err, webdelivery.ErrRateLimited) }},   // or without a permit
+	{"ErrUnauthorized", func(err error) bool { return errors.Is(err, webdelivery.ErrUnauthorized) }}, // of a login
+	{"ErrRateLimited", func(err error) bool { return errors.Is(err, webdelivery.ErrRateLimited) }},   // of a permit
 	{"context.DeadlineExceeded", func(err error) bool { return errors.Is(err, context.DeadlineExceeded) }},
 }
 

@@ -1,7 +1,6 @@
 package soak
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,25 +68,6 @@ func (w *worker) submitPurge(ctx context.Context, c *webdelivery.Client) error {
 }
 
 func (w *worker) queuePurge(ctx context.Context, _ *webdelivery.Client) error {
-	return w.purgeWith(ctx, "PurgeQueue.Purge", (*webdelivery.PurgeQueue).Purge)
-}
-
-// purgeFrom purges one call of elsewhere.
-func (w *worker) purgeFrom(ctx context.Context, _ *webdelivery.Client) error {
-	return w.purgeWith(ctx, "PurgeQueue.PurgeFrom",
-		func(q *webdelivery.PurgeQueue, ctx context.Context, uris ...webdelivery.PurgeURI) ([]*webdelivery.PurgeReceipt, error) {
-			var result webdelivery.PurgeResult
-			err := q.PurgeFrom(ctx, func(context.Context) ([][]webdelivery.PurgeURI, error) {
-				return [][]webdelivery.PurgeURI{uris}, nil
-			}, func(_ int, r webdelivery.PurgeResult) { result = r })
-			return result.Receipts, cmp.Or(err, result.Err)
-		})
-}
-
-func (w *worker) purgeWith(
-	ctx context.Context, operation string,
-	purge func(*webdelivery.PurgeQueue, context.Context, ...webdelivery.PurgeURI) ([]*webdelivery.PurgeReceipt, error),
-) error {
 	if !enter(w.queueing) {
 		return nil
 	}
@@ -96,8 +76,8 @@ func (w *worker) purgeWith(
 	q := w.queues[w.IntN(2)]
 	w.queueLock.RUnlock()
 	uris, patterns, _ := w.uris()
-	_, err := purge(q, ctx, uris...)
-	all := w.wrote(operation, err) // of the URIs of which the error does not speak
+	_, err := q.Purge(ctx, uris...)
+	all := w.wrote("PurgeQueue.Purge", err) // of the URIs of which the error does not speak
 	failures := map[string]webdelivery.Outcome{}
 	if failure, ok := errors.AsType[*webdelivery.QueueError](err); ok {
 		all = webdelivery.OutcomeApplied // the other URIs were purged
@@ -113,11 +93,11 @@ func (w *worker) purgeWith(
 		}
 		if strings.Contains(p, "example.org") {
 			if of == webdelivery.OutcomeApplied {
-				w.problem(operation, "a foreign domain was purged: %v", err)
+				w.problem("PurgeQueue.Purge", "a foreign domain was purged: %v", err)
 			}
 			of = webdelivery.OutcomeNotApplied
 		}
-		claims = append(claims, claimed(operation, "", []string{p}, of, false, err)...)
+		claims = append(claims, claimed("PurgeQueue.Purge", "", []string{p}, of, false, err)...)
 	}
 	w.expect(w.purged(), claims)
 	return err

@@ -28,7 +28,6 @@ func lines() []operation {
 	return []operation{
 		{2, (*worker).submitPurge, []string{"Purge.Submit", "Purge.SubmitAndWait"}},
 		{4, (*worker).queuePurge, []string{"PurgeQueue.Purge"}},
-		{2, (*worker).purgeFrom, []string{"PurgeQueue.PurgeFrom"}},
 		{1, (*worker).closeQueue, []string{"PurgeQueue.Close"}},
 		{8, (*worker).eventRows, []string{"Stats.Events.All"}},
 		{3, (*worker).allEntries, []string{"NetworkLists.AllEntries"}},

@@ -60,9 +60,6 @@ func wrongly() map[string]callOf {
 			return errorOf(c.Purge.Submit(ctx, webdelivery.PurgeRequest{}))
 		},
 		"PurgeQueue.Purge": queued(func(ctx context.Context, q *webdelivery.PurgeQueue) error { return errorOf(q.Purge(ctx)) }),
-		"PurgeQueue.PurgeFrom": queued(func(ctx context.Context, q *webdelivery.PurgeQueue) error {
-			return q.PurgeFrom(ctx, fixture.CallsFor(nil), nil)
-		}),
 	}
 	ofCategory(calls, "Stats.WAFTopK", func(c *client) *webdelivery.StatsFamily[webdelivery.WAFTopKQuery] { return c.Stats.WAFTopK("color") })
 	ofCategory(calls, "Stats.TrafficShapingTopK", func(c *client) *webdelivery.StatsFamily[webdelivery.TrafficShapingTopKQuery] {

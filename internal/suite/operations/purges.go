@@ -29,19 +29,6 @@ func purges() []Operation {
 			call: queued(webdelivery.QueueOptions{Wait: true}, webdelivery.Prefix(NewObject).WithCacheKeyModifier("v1*")),
 		},
 		{
-			Name: "PurgeQueue.PurgeFrom", Kind: Purges, Method: http.MethodPost, Path: submit, Requests: 1, Shared: true, applied: isPurged,
-			call: withQueue(webdelivery.QueueOptions{}, func(ctx context.Context, queue *webdelivery.PurgeQueue) (any, error) {
-				var result webdelivery.PurgeResult
-				err := queue.PurgeFrom(ctx, func(context.Context) ([][]webdelivery.PurgeURI, error) {
-					return [][]webdelivery.PurgeURI{{webdelivery.Exact(NewObject)}}, nil
-				}, func(_ int, r webdelivery.PurgeResult) { result = r })
-				if err != nil {
-					return nil, err
-				}
-				return result, result.Err
-			}),
-		},
-		{
 			Name: "Purge.SubmitAndWait", Kind: Purges, Method: http.MethodPost, Path: submit, Requests: 1, Polls: true, applied: isPurged,
 			call: func(ctx context.Context, c *webdelivery.Client, use *Use) error {
 				request := purgeOf(NewObject)
