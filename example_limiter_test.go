@@ -21,7 +21,7 @@ func (p onePlace) Acquire(ctx context.Context) (webdelivery.Permit, error) {
 	}
 	select {
 	case <-time.After(time.Until(free)):
-		return webdelivery.Permit{Done: func(_ context.Context, arrived time.Time) {
+		return webdelivery.Permit{Done: func(_ context.Context, arrived time.Time, _ int) {
 			p <- arrived.Add(time.Second) // free at once if nothing was sent: arrived is the zero time then
 		}}, nil
 	case <-ctx.Done():
@@ -34,7 +34,7 @@ func (p onePlace) Acquire(ctx context.Context) (webdelivery.Permit, error) {
 func (p onePlace) Wait(ctx context.Context) error {
 	permit, err := p.Acquire(ctx)
 	if err == nil {
-		permit.Done(ctx, time.Now())
+		permit.Done(ctx, time.Now(), 0)
 	}
 	return err
 }

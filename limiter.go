@@ -44,9 +44,10 @@ type Permit struct {
 
 	// Done ends the permit; the client calls it exactly once. arrived is the latest moment at which the request may
 	// have reached the service: the time of the response or, without one, 5 s after the request was written. It is in
-	// the future if the request may still be on its way, and zero if nothing was sent. ctx is the context of the call,
-	// which waits for Done, so Done must return soon, and it must also work if ctx has ended. Done may be nil.
-	Done func(ctx context.Context, arrived time.Time)
+	// the future if the request may still be on its way, and zero if nothing was sent. status is the HTTP status of the
+	// response, or 0 without one: 429 and 503 mean that purges come too fast. ctx is the context of the call, which
+	// waits for Done, so Done must return soon, and it must also work if ctx has ended. Done may be nil.
+	Done func(ctx context.Context, arrived time.Time, status int)
 }
 
 // Pauser is a [Limiter] that other programs use, too. The client calls Pause after each response that refuses a purge

@@ -385,6 +385,7 @@ type ending struct {
 	cancelAfter time.Duration // when the caller cancels; 0: never
 	arrived     time.Duration // the latest moment at which it may have arrived
 	unsent      bool          // nothing was sent
+	status      int           // of the response, if it was in time
 }
 
 // submit sends a purge, without retries.
@@ -423,10 +424,10 @@ func endings() []ending {
 	}
 	never, short := testserver.Fault{Delay: time.Hour}, []webdelivery.Option{webdelivery.WithAttemptTimeout(2 * time.Second)}
 	return []ending{
-		{name: "a response at once"},
-		{name: "a response after 3 s", fault: testserver.Fault{Delay: 3 * time.Second}, arrived: 3 * time.Second},
-		{name: "a rejection after 3 s", fault: testserver.Fault{Delay: 3 * time.Second, Status: 400}, arrived: 3 * time.Second},
-		{name: "a response whose body takes long", fault: testserver.Fault{Stall: 20 * time.Second}},
+		{name: "a response at once", status: 201},
+		{name: "a response after 3 s", fault: testserver.Fault{Delay: 3 * time.Second}, arrived: 3 * time.Second, status: 201},
+		{name: "a rejection after 3 s", fault: testserver.Fault{Delay: 3 * time.Second, Status: 400}, arrived: 3 * time.Second, status: 400},
+		{name: "a response whose body takes long", fault: testserver.Fault{Stall: 20 * time.Second}, status: 201},
 		{name: "a response after 20 s: written at once", fault: testserver.Fault{Delay: 20 * time.Second}, arrived: 5 * time.Second},
 		{name: "no response within an attempt of 2 s", fault: never, options: short, arrived: 5 * time.Second},
 		{name: "the caller cancels after 1 s", fault: never, cancelAfter: time.Second, arrived: 5 * time.Second},
@@ -487,6 +488,7 @@ type lender struct {
 
 type lending struct {
 	at, arrived time.Duration // since the first permit; arrived is -1 for a permit with which nothing was sent
+	status      int
 }
 
 func (l *lender) Wait(context.Context) error { return errors.New("Wait was called") }
@@ -496,8 +498,8 @@ func (l *lender) Acquire(ctx context.Context) (webdelivery.Permit, error) {
 	if l.expires != nil {
 		permit.Expires = l.expires()
 	}
-	permit.Done = func(_ context.Context, arrived time.Time) {
-		end := lending{time.Since(began), -1}
+	permit.Done = func(_ context.Context, arrived time.Time, status int) {
+		end := lending{time.Since(began), -1, status}
 		if !arrived.IsZero() {
 			end.arrived = arrived.Sub(began)
 		}
@@ -526,10 +528,10 @@ func TestPermitsEnd(t *testing.T) {
 				tt.submit(f, webdelivery.WithPurgeLimiter(l))
 				took := time.Since(began)
 				time.Sleep(time.Hour)
-				want := lending{min(took, tt.arrived), tt.arrived}
+				want := lending{min(took, tt.arrived), tt.arrived, tt.status}
 				switch {
 				case tt.unsent:
-					want = lending{took, -1}
+					want = lending{took, -1, 0}
 				case tt.cancelAfter > 0 && tt.cancelAfter < tt.arrived, tt.arrived > took: // known before it is over
 					want.at = took
 				}
@@ -563,7 +565,7 @@ func TestPermitsExpire(t *testing.T) {
 			}
 			require.NoError(f, fixture.Submit.Call(f.Context(), f.NewClient(f.Srv.URL(), limitedBy(l))))
 			assert.Len(f, arrivals(f), 1)
-			assert.Equal(f, []lending{{delay, -1}, {0, 0}}, l.ends)
+			assert.Equal(f, []lending{{delay, -1, 0}, {0, 0, 201}}, l.ends)
 		})
 	}
 }
@@ -582,7 +584,7 @@ func TestPermitsThatComeTooLate(t *testing.T) {
 		l.expires = func() time.Time { cancel(); return time.Time{} }
 		require.ErrorIs(f, fixture.Submit.Call(ctx, f.Client), context.Canceled)
 		require.Len(f, l.ends, 4)
-		assert.Equal(f, lending{0, -1}, l.ends[3])
+		assert.Equal(f, lending{0, -1, 0}, l.ends[3])
 	})
 }
 

@@ -27,7 +27,11 @@
 //
 // Redis may reach its memory limit, but must not evict keys (maxmemory-policy noeviction): under any other policy, a
 // full Redis drops the slots, and nothing limits the fleet. Valkey, Sentinel and Redis Cluster are supported;
-// redis.Ring is not. If the clock of Redis is set back, there may be fewer permits for a minute.
+// redis.Ring is not. If the clock of Redis is set back, there are no permits for a second or two, or, during a pause
+// after a refusal, for up to a minute.
+//
+// If the service refuses a purge as too fast, no process gets a permit for a while, unless it has accepted a purge of
+// any of them since the last refusal in that process. So one that is refused every time holds up the others once.
 //
 // [section 8]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#8-limits
 package redislimit

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/http"
 	"reflect"
 	"regexp"
 	"sync/atomic"
@@ -34,10 +35,12 @@ type Limiter struct {
 	settings
 
 	rdb     redis.UniversalClient
-	keys    []string                // two slots and the turn; nil: no customer yet
+	keys    []string                // two slots, the turn, the last acceptance; nil: no customer yet
 	head    chan struct{}           // held by the caller that asks Redis; the process's other callers queue for it
 	failed  *UnavailableError       // error of the last caller that gave up; guarded by head
 	waiting atomic.Pointer[waiting] // nil if no caller holds head
+	paused  atomic.Int64            // when this process last called Pause, in Unix milliseconds
+	resume  atomic.Int64            // when its last pause ends
 }
 
 // waiting describes what the caller that holds head is waiting for.
@@ -139,7 +142,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Limiter, error) {
 // that purges by other means calls it with a key of its own.
 func (l *Limiter) ForCustomer(key string) webdelivery.Limiter {
 	tag := l.prefix + ":{" + key + "}:" // the braces keep the keys on one node of a cluster
-	return &Limiter{settings: l.settings, rdb: l.rdb, keys: []string{tag + "1", tag + "2", tag + "turn"}, head: make(chan struct{}, 1)}
+	return &Limiter{settings: l.settings, rdb: l.rdb, keys: []string{tag + "1", tag + "2", tag + "turn", tag + "accepted"}, head: make(chan struct{}, 1)}
 }
 
 // Acquire blocks until a purge may be sent, and returns a permit for it. The request must begin before the permit
@@ -161,7 +164,10 @@ func (l *Limiter) Acquire(ctx context.Context) (webdelivery.Permit, error) {
 	if l.failed != nil && l.failed.at.After(began) { // failed while this caller was queued
 		return none, l.failed
 	}
-	l.waiting.Store(&waiting{next: time.Now()})
+	// After a pause, those who waited before come before the purge that caused it.
+	if err := l.sleep(ctx, reply{wait: time.Until(time.UnixMilli(l.resume.Load())) + 2*shyness}); err != nil {
+		return none, err
+	}
 	for heard := time.Now(); ; {
 		token, sent := rand.Text(), time.Now()
 		a := l.ask(ctx, token)
@@ -197,6 +203,7 @@ func delay(waited time.Duration) time.Duration {
 
 // sleep waits for a.wait. It returns an error when ctx ends, or at once if the deadline of ctx comes first.
 func (l *Limiter) sleep(ctx context.Context, a reply) error {
+	a.wait = max(a.wait, 0)
 	l.waiting.Store(&waiting{time.Now().Add(a.wait), a.down})
 	if until, ends := ctx.Deadline(); ends && time.Until(until) < a.wait {
 		return l.gaveUp(context.DeadlineExceeded)
@@ -266,7 +273,8 @@ func (l *Limiter) ask(ctx context.Context, token string) reply {
 		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), replyWithin)
 		defer cancel()
 		taken, turn := sendWithin+arriveWithin+l.hold(), l.interval-l.interval/20
-		ms, err := takeScript.Run(within, l.rdb, l.keys, token, taken.Milliseconds(), turn.Milliseconds(), maxPause.Milliseconds()).Int64Slice()
+		ms, err := takeScript.Run(within, l.rdb, l.keys, token, taken.Milliseconds(), turn.Milliseconds(), maxPause.Milliseconds(),
+			l.hold().Milliseconds()).Int64Slice()
 		a := reply{wait: askAgain}
 		if err != nil {
 			a.down = l.unavailable(err)
@@ -280,7 +288,7 @@ func (l *Limiter) ask(ctx context.Context, token string) reply {
 			}
 		case <-ctx.Done():
 		}
-		l.end(ctx, token, time.Time{})
+		l.end(ctx, token, time.Time{}, 0)
 	}()
 	select {
 	case a := <-replies:
@@ -292,9 +300,9 @@ func (l *Limiter) ask(ctx context.Context, token string) reply {
 
 // permit returns the permit for a token. Its Done waits for Redis, so that a program may exit after its last purge.
 func (l *Limiter) permit(expires time.Time, token string) webdelivery.Permit {
-	return webdelivery.Permit{Expires: expires, Done: func(ctx context.Context, arrived time.Time) {
+	return webdelivery.Permit{Expires: expires, Done: func(ctx context.Context, arrived time.Time, status int) {
 		known := make(chan struct{})
-		go func() { l.end(ctx, token, arrived); close(known) }()
+		go func() { l.end(ctx, token, arrived, status); close(known) }()
 		select {
 		case <-known:
 		case <-ctx.Done():
@@ -304,7 +312,7 @@ func (l *Limiter) permit(expires time.Time, token string) webdelivery.Permit {
 
 // end makes the slot of a token free hold after its purge arrived, or at once if arrived is zero. If Redis cannot be
 // told, the slot expires by itself once the permit can no longer be in use.
-func (l *Limiter) end(ctx context.Context, token string, arrived time.Time) {
+func (l *Limiter) end(ctx context.Context, token string, arrived time.Time, status int) {
 	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), replyWithin)
 	defer cancel()
 	for within.Err() == nil {
@@ -312,7 +320,11 @@ func (l *Limiter) end(ctx context.Context, token string, arrived time.Time) {
 		if !arrived.IsZero() {
 			life = max(0, l.hold()+time.Until(arrived))
 		}
-		err := endScript.Run(within, l.rdb, l.keys, token, life.Milliseconds()).Err()
+		accepted := time.Duration(0)
+		if status > 0 && status < http.StatusInternalServerError && status != http.StatusTooManyRequests {
+			accepted = maxPause
+		}
+		err := endScript.Run(within, l.rdb, l.keys, token, life.Milliseconds(), accepted.Milliseconds()).Err()
 		if err == nil || l.unavailable(err).refused {
 			return
 		}
@@ -325,21 +337,28 @@ func (l *Limiter) end(ctx context.Context, token string, arrived time.Time) {
 func (l *Limiter) Wait(ctx context.Context) error {
 	permit, err := l.Acquire(ctx)
 	if err == nil && permit.Done != nil {
-		permit.Done(ctx, time.Now())
+		permit.Done(ctx, time.Now(), 0)
 	}
 	return err
 }
 
-// Pause withholds permits from all processes for d, up to a minute. It never shortens an earlier pause. If Redis does
-// not respond or refuses the command, Pause returns an [*UnavailableError].
+// Pause withholds permits from all processes for d, up to a minute, unless the service has accepted a purge of any
+// process since this one last called Pause: then the refusals are about one purge. It never shortens an earlier pause.
+// If Redis does not respond or refuses the command, Pause returns an [*UnavailableError].
 func (l *Limiter) Pause(ctx context.Context, d time.Duration) error {
 	if l.keys == nil || d < time.Millisecond {
 		return nil
 	}
 	within, cancel := context.WithTimeout(ctx, replyWithin)
 	defer cancel()
-	if err := pauseScript.Run(within, l.rdb, l.keys, min(d, maxPause).Milliseconds()).Err(); err != nil {
+	d, now := min(d, maxPause), time.Now()
+	remembered := maxPause.Milliseconds() - (now.UnixMilli() - l.paused.Swap(now.UnixMilli()))
+	paused, err := pauseScript.Run(within, l.rdb, l.keys, d.Milliseconds(), remembered).Bool()
+	if err != nil {
 		return l.unavailable(err)
+	}
+	if paused {
+		l.resume.Store(time.Now().Add(d).UnixMilli())
 	}
 	return nil
 }
@@ -354,31 +373,38 @@ for _, command in ipairs({'get', 'set', 'pttl', 'pexpire'}) do
 end`
 
 // takeScript takes a free slot for a token. KEYS are the two slots and the turn. ARGV are the token and, in ms, the
-// lifetimes of a taken slot and of the turn, and the longest pause. It returns whether it took a slot, and in how many
-// ms a slot becomes free and the turn ends. One permit per turn spaces the slots evenly: otherwise two purges would
-// leave together, and none in the following second.
+// lifetimes of a taken slot, of the turn, of the longest pause and of a slot whose purge has arrived. It returns whether
+// it took a slot, and in how many ms a slot becomes free and the turn ends. One permit per turn spaces the slots evenly:
+// otherwise two purges would leave together, and none in the following second.
 var takeScript = redis.NewScript(permitted + `
-local function left(key, longest, instead)
-  local ms = redis.call('PTTL', key)
+local function left(key, usual, marked)
+  local ms, longest = redis.call('PTTL', key), redis.call('GET', key) == '' and marked or usual
   if ms ~= -1 and ms <= longest + 1000 then return math.max(ms, 0) end
-  redis.call('PEXPIRE', key, instead) -- the clock of Redis was set back
-  return tonumber(instead)
+  redis.call('PEXPIRE', key, longest) -- the clock of Redis was set back
+  return tonumber(longest)
 end
-local turn = left(KEYS[3], ARGV[4], ARGV[3])
-local first, second = left(KEYS[1], ARGV[2], ARGV[2]), left(KEYS[2], ARGV[2], ARGV[2])
+local first, second = left(KEYS[1], ARGV[2], ARGV[5]), left(KEYS[2], ARGV[2], ARGV[5])
+local turn = left(KEYS[3], ARGV[3], ARGV[4])
 if turn > 0 or first > 0 and second > 0 then return {0, math.min(first, second), turn} end
 redis.call('SET', KEYS[first == 0 and 1 or 2], ARGV[1], 'PX', ARGV[2])
-redis.call('SET', KEYS[3], '', 'PX', ARGV[3])
+redis.call('SET', KEYS[3], ARGV[1], 'PX', ARGV[3])
 return {1, 0, 0}`)
 
-// endScript makes the slots of a token expire in ARGV[2] ms; 0 frees them at once.
+// endScript empties the slots of a token, and makes them expire in ARGV[2] ms; 0 frees them at once. If the service has
+// accepted the purge, that is remembered for ARGV[3] ms.
 var endScript = redis.NewScript(permitted + `
 for i = 1, 2 do
-  if redis.call('GET', KEYS[i]) == ARGV[1] then redis.call('PEXPIRE', KEYS[i], ARGV[2]) end
+  if redis.call('GET', KEYS[i]) == ARGV[1] then
+    redis.call('SET', KEYS[i], '', 'KEEPTTL')
+    redis.call('PEXPIRE', KEYS[i], ARGV[2])
+  end
 end
+if ARGV[3] ~= '0' then redis.call('SET', KEYS[4], '', 'PX', ARGV[3]) end
 return 0`)
 
-// pauseScript makes the turn last for ARGV[1] ms, unless it already lasts longer.
+// pauseScript makes the turn last for ARGV[1] ms, and empties it, unless it already lasts longer, or an acceptance is
+// remembered for more than ARGV[2] ms from now. That is below 0 if the process has not called Pause for a minute.
 var pauseScript = redis.NewScript(permitted + `
+if tonumber(ARGV[2]) > 0 and redis.call('PTTL', KEYS[4]) > tonumber(ARGV[2]) then return 0 end
 if redis.call('PTTL', KEYS[3]) < tonumber(ARGV[1]) then redis.call('SET', KEYS[3], '', 'PX', ARGV[1]) end
-return 0`)
+return 1`)

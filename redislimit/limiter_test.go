@@ -2,6 +2,7 @@ package redislimit_test
 
 import (
 	"context"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -170,11 +171,7 @@ func TestRedisRefuses(t *testing.T) {
 		require.Eventually(w, func() bool { return w.slots() == 0 }, patience, time.Millisecond)
 		require.NoError(w, w.admin.RPush(w.Context(), keys+"1", "x").Err())
 		require.NoError(w, w.admin.Expire(w.Context(), keys+"1", time.Hour).Err())
-		permit, err := good.Acquire(w.Context()) // in the other slot
-		require.NoError(w, err)
-		began := time.Now()
-		permit.Done(w.Context(), time.Now()) // GET is refused
-		assert.Less(w, time.Since(began), 3*time.Second)
+		refusing(w.T, good.Wait, "WRONGTYPE")
 	})
 }
 
@@ -213,7 +210,7 @@ func TestSlowArrivals(t *testing.T) {
 		require.ErrorIs(w, limiter.Wait(within(w, 2*time.Second)), context.DeadlineExceeded)
 		arrived := time.Now()
 		for _, permit := range permits {
-			permit.Done(w.Context(), arrived)
+			permit.Done(w.Context(), arrived, 0)
 		}
 		require.NoError(w, limiter.Wait(w.Context()))
 		assert.GreaterOrEqual(w, time.Since(arrived), time.Second)
@@ -237,7 +234,7 @@ func TestUnusedSlots(t *testing.T) {
 		require.NoError(w, err)
 		assert.InDelta(w, 10, time.Until(permit.Expires).Seconds(), 5)
 		require.EqualValues(w, 1, w.slots())
-		permit.Done(w.Context(), time.Time{})
+		permit.Done(w.Context(), time.Time{}, 0)
 		require.Zero(w, w.slots())
 
 		require.NoError(w, limiter.Wait(w.Context())) // with the connection and the script
@@ -266,20 +263,74 @@ func TestUnusedSlots(t *testing.T) {
 	})
 }
 
-// If the clock of Redis is set back, keys live for too long. They get the longest time that they can have.
+// If the clock of Redis is set back, keys live for too long. They get the longest time that they can have: 1.05 s for a
+// slot whose purge has arrived, and half a second for a turn.
 func TestClockSetBack(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
-		for _, key := range []string{"1", "2", "turn"} {
-			require.NoError(w, w.admin.Set(w.Context(), keys+key, "", time.Hour).Err())
+		w.redis.Kill()
+		env, set := redistest.Clock(w.T)
+		w.redis.Env = env
+		require.NoError(w, w.redis.Start())
+		limiter := forAcme(w.limiter(options(w.redis.Addr)))
+		for _, back := range []time.Duration{-20 * time.Second, -2 * time.Hour} {
+			for range 2 {
+				permit, err := limiter.Acquire(w.Context())
+				require.NoError(w, err)
+				permit.Done(w.Context(), time.Now(), http.StatusCreated)
+			}
+			set(back)
+			require.NoError(w, limiter.Wait(within(w, 8*time.Second)), "both slots are taken, and a token would keep one for 16 s")
 		}
-		err := forAcme(w.limiter(options(w.redis.Addr))).Wait(within(w, time.Second))
-		require.Error(w, err)
-		// 1.05 s, less the round trip, which a busy machine makes longer
-		require.Regexp(w, `the next permit comes in (1\.\d+s|[1-9]\d*ms) or later`, err.Error())
-		for key, most := range map[string]time.Duration{"1": 16050 * time.Millisecond, "2": 16050 * time.Millisecond, "turn": 500 * time.Millisecond} {
-			assert.LessOrEqual(w, w.admin.PTTL(w.Context(), keys+key).Val(), most)
+	})
+}
+
+// A refusal pauses the fleet, unless the service has accepted a purge of any process since the last refusal.
+func TestAPauseForOnePurge(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		one, other := forAcme(w.limiter(options(w.redis.Addr))), forAcme(w.limiter(options(w.redis.Addr)))
+		goOn := func() { require.NoError(w, w.admin.Del(w.Context(), keys+"turn", keys+"1", keys+"2").Err()) }
+		for status, paused := range map[int]bool{
+			http.StatusCreated: false, http.StatusBadRequest: false,
+			http.StatusServiceUnavailable: true, http.StatusTooManyRequests: true, 0: true,
+		} {
+			require.NoError(w, other.Pause(w.Context(), time.Hour))
+			goOn()
+			permit, err := one.Acquire(w.Context())
+			require.NoError(w, err)
+			permit.Done(w.Context(), time.Now(), status)
+			time.Sleep(2 * time.Millisecond) // Redis counts whole ones
+			goOn()
+			require.NoError(w, other.Pause(w.Context(), time.Hour))
+			assert.Equal(w, paused, w.admin.PTTL(w.Context(), keys+"turn").Val() > 0, status)
+			goOn()
 		}
+	})
+}
+
+// After a pause, a caller of the process that caused it comes last.
+func TestAfterAPause(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		first := 0
+		for range 5 {
+			one, other := forAcme(w.limiter(options(w.redis.Addr))), forAcme(w.limiter(options(w.redis.Addr)))
+			require.NoError(w, one.Pause(w.Context(), 500*time.Millisecond))
+			order := make(chan bool, 2)
+			for limiter, innocent := range map[*redislimit.Limiter]bool{one: false, other: true} {
+				go func() {
+					assert.NoError(w, limiter.Wait(w.Context()))
+					order <- innocent
+				}()
+			}
+			if <-order {
+				first++
+			}
+			<-order
+			require.Eventually(w, func() bool { return w.slots() == 0 }, patience, time.Millisecond)
+		}
+		assert.Greater(w, first, 2, "of 5, unless a busy machine delays them")
 	})
 }
 

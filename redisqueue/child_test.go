@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -35,10 +36,24 @@ type setUp struct {
 
 // event is what a child reports: a response of the service if it has no URI, or else the end of a call.
 type event struct {
-	URI     string
-	Error   string
-	Outcome webdelivery.Outcome
-	Took    time.Duration
+	URI      string
+	Error    string
+	Outcome  webdelivery.Outcome
+	Took     time.Duration
+	Commands int64 // that the queue has sent to Redis so far
+}
+
+// counter counts commands.
+type counter struct{ atomic.Int64 }
+
+func (c *counter) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (c *counter) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error { c.Add(1); return next(ctx, cmd) }
+}
+
+func (c *counter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error { c.Add(int64(len(cmds))); return next(ctx, cmds) }
 }
 
 func runChild(stdin io.Reader, stdout io.Writer) error {
@@ -68,7 +83,11 @@ func runChild(stdin io.Reader, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	q, err := redisqueue.New(rdb, client, redisqueue.Options{Lease: s.Lease})
+	commands := &counter{}
+	counted := redis.NewClient(redisOptions(s.Redis))
+	defer counted.Close()
+	counted.AddHook(commands)
+	q, err := redisqueue.New(counted, client, redisqueue.Options{Lease: s.Lease})
 	if err != nil {
 		return err
 	}
@@ -83,6 +102,7 @@ func runChild(stdin io.Reader, stdout io.Writer) error {
 			if e.Took = time.Since(began); err != nil {
 				e.Error, e.Outcome = err.Error(), webdelivery.OutcomeOf(err)
 			}
+			e.Commands = commands.Load()
 			report(e)
 		})
 	}

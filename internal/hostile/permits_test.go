@@ -31,7 +31,7 @@ func (l *briefLimiter) Acquire(ctx context.Context) (webdelivery.Permit, error) 
 	l.lent++
 	return webdelivery.Permit{
 		Expires: time.Now().Add(l.lifetime),
-		Done: func(_ context.Context, arrived time.Time) {
+		Done: func(_ context.Context, arrived time.Time, _ int) {
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			if !arrived.IsZero() {

@@ -26,8 +26,8 @@ type Limiter struct {
 
 // LimiterPermit is a permit of the user's limiter.
 type LimiterPermit struct {
-	Expires time.Time                                    // the request must begin before this time; zero means at any time
-	Done    func(ctx context.Context, arrived time.Time) // ends the permit; may be nil
+	Expires time.Time                                                // the request must begin before this time; zero means at any time
+	Done    func(ctx context.Context, arrived time.Time, status int) // ends the permit; may be nil
 }
 
 // Permit allows one limited request. Only the first call of End counts.
@@ -82,7 +82,10 @@ func (g *Permits) try(ctx context.Context, caller *pace.Caller) (*Permit, error)
 
 // End releases the permit. arrived is the latest time at which its request may have reached the service; the zero time
 // means that nothing was sent. If another goroutine is ending the permit, End waits for it.
-func (p *Permit) End(ctx context.Context, arrived time.Time) {
+func (p *Permit) End(ctx context.Context, arrived time.Time) { p.end(ctx, arrived, 0) }
+
+// end is End with the status of the response, or 0 if there is none.
+func (p *Permit) end(ctx context.Context, arrived time.Time, status int) {
 	if p.ended.Swap(true) {
 		<-p.over
 		return
@@ -90,7 +93,7 @@ func (p *Permit) End(ctx context.Context, arrived time.Time) {
 	defer close(p.over)
 	p.paced.End(arrived)
 	if p.granted.Done != nil {
-		p.granted.Done(ctx, arrived)
+		p.granted.Done(ctx, arrived, status)
 	}
 }
 

@@ -104,7 +104,7 @@ func (c *call) send(req *http.Request, shown credential) {
 	c.last.generation = shown.generation
 	o := c.newOutgoing(req, shown)
 	if c.Permits != nil {
-		defer o.endPermit(false) // does nothing if it has ended, but the RoundTripper may panic
+		defer o.endPermit(0) // does nothing if it has ended, but the RoundTripper may panic
 	}
 	resp, err := c.t.Next.RoundTrip(o.request)
 	if err == nil {
@@ -126,7 +126,7 @@ func (c *call) receive(resp *http.Response, o *outgoing) (err error) {
 		resp.Body = http.NoBody // a RoundTripper may leave it out, such as one in a test
 	}
 	if c.Permits != nil {
-		o.endPermit(true)
+		o.endPermit(a.status)
 		c.noteRefusal() // before reading the body, which may be slow
 	}
 	code := -1 // not known yet

@@ -77,8 +77,9 @@ func (t *trace) watch(plainHTTP2 bool) {
 }
 
 // endPermit ends the permit of a limited request with the latest time at which it may have arrived, which is now if it
-// got a response.
-func (t *trace) endPermit(responded bool) {
+// got a response. status is that of the response, or 0 without one.
+func (t *trace) endPermit(status int) {
+	responded := status != 0
 	t.mu.Lock()
 	arrived := time.Now()
 	if t.ended = true; t.overdue != nil {
@@ -91,7 +92,7 @@ func (t *trace) endPermit(responded bool) {
 	if !responded {
 		arrived = arrived.Add(arrivesWithin)
 	}
-	t.permit.End(t.ctx, arrived)
+	t.permit.end(t.ctx, arrived, status)
 }
 
 // speaksHTTP2 reports whether a connection uses HTTP/2. Without TLS it returns plain.
