@@ -119,7 +119,7 @@ func (q *Queue) loop() {
 		case len(q.calls) > 0: // long waits and many calls need no quick answer
 			pause = min(pause, max(tick, time.Since(q.called)/20)+time.Duration(len(q.calls))*tick/5000)
 		}
-		done = q.ctx.Err() != nil || q.closed && len(q.calls)+len(q.left)+len(q.stores) == 0 && q.term == nil
+		done = q.ctx.Err() != nil || q.closed && len(q.calls) == 0 && q.term == nil && (len(q.left)+len(q.stores) == 0 || err != nil)
 		q.mu.Unlock()
 		if !done {
 			sleep(q.ctx, tick-time.Since(began))
