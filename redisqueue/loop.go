@@ -60,6 +60,7 @@ for _, s in ipairs(order.Store or {}) do
   elseif entry then redis.call('SET', KEYS[2] .. s.Call, entry .. ' ' .. s.Text, 'KEEPTTL') end
 end
 reply.Beat = redis.call('GET', KEYS[3]) or ''
+if reply.Beat == '' then order.Last = '0-0' end -- Redis has lost its data
 if order.Beat and (reply.Beat == '' or reply.Beat == order.Known or string.find(reply.Beat, order.Name, 1, true)) then
   reply.Beat = order.Beat
   redis.call('SET', KEYS[3], order.Beat, 'PX', order.Life)
@@ -67,9 +68,9 @@ if order.Beat and (reply.Beat == '' or reply.Beat == order.Known or string.find(
   while size < order.Room do
     local e = redis.call('XRANGE', KEYS[1], '(' .. last, '+', 'COUNT', 1)[1]
     if not e then break end
-    last, size = e[1], size + #e[2][4] + 1000
-    local age = now[1] * 1000 + now[2] / 1000 - string.match(last, '^%d+')
-    put('Entries', {ID = last, Call = e[2][2], URIs = e[2][4], Known = redis.call('GET', KEYS[2] .. e[2][2]) or '', Age = age})
+    local call, uris, age = e[2][2], e[2][4] or '', now[1] * 1000 + now[2] / 1000 - string.match(e[1], '^%d+')
+    last, size = e[1], size + #uris + 1000
+    put('Entries', {ID = last, Call = call, URIs = uris, Known = redis.call('GET', KEYS[2] .. call) or '', Age = age})
   end
   for _, call in ipairs(order.Open or {}) do
     if redis.call('EXISTS', KEYS[2] .. call) == 0 then put('Gone', call) end

@@ -77,8 +77,10 @@ type call struct {
 	result  result
 }
 
-// awaited begins the IDs of Purge calls, whose results are soon read.
-const awaited = "p"
+const (
+	awaited = "p" // begins the IDs of Purge calls, whose results are soon read
+	frame   = 100 // bytes of a request around its URIs, or more
+)
 
 // New returns a queue for this process. Processes with the same Redis, options, base URL and customer form a fleet. The
 // client needs a limiter that the fleet shares; see package redislimit. The caller keeps ownership of rdb and client,
@@ -98,6 +100,7 @@ func New(rdb redis.UniversalClient, client *webdelivery.Client, options Options)
 	refuse(rdb == nil, "rdb", "is nil")
 	refuse(client == nil || client.PurgeLimiter() == nil, "client", "is nil or has no limiter that the processes share; "+
 		"create it with webdelivery.WithPurgeLimiter and a limiter of package redislimit")
+	refuse(o.MaxPending < 0, "Options.MaxPending", "is below 0")
 	refuse(o.Lease < time.Second || o.Lease > time.Hour, "Options.Lease", o.Lease.String()+" is not between 1s and 1h")
 	refuse(o.Keep < time.Minute || o.Keep > 30*24*time.Hour, "Options.Keep", o.Keep.String()+" is not between 1m and 30 days")
 	if len(bad) > 0 {
@@ -105,7 +108,7 @@ func New(rdb redis.UniversalClient, client *webdelivery.Client, options Options)
 	}
 	o.Keep = max(o.Keep, 6*o.Lease)
 	local, err := client.Purge.NewQueue(webdelivery.QueueOptions{
-		Action: o.Action, MaxURIs: o.MaxURIs, MaxBodyBytes: o.MaxBodyBytes, MaxPending: o.MaxPending,
+		Action: o.Action, MaxURIs: o.MaxURIs, MaxBodyBytes: o.MaxBodyBytes, MaxPending: max(o.MaxURIs, 1_000_000),
 	})
 	if err != nil {
 		return nil, err
@@ -218,15 +221,15 @@ func (q *Queue) add(ctx context.Context, id string, uris []webdelivery.PurgeURI)
 	if err := (webdelivery.PurgeRequest{Action: q.options.Action, URIs: uris}).Validate(); err != nil {
 		return nil, err
 	}
-	payload, err := json.Marshal(uris)
-	if err == nil && (len(uris) > q.options.MaxURIs || len(uris) > 1 && len(payload) > q.options.MaxBodyBytes) {
+	var payload strings.Builder
+	encoder := json.NewEncoder(&payload)
+	encoder.SetEscapeHTML(false) // so that the sender counts the same bytes
+	_ = encoder.Encode(uris)     //nolint:errchkjson // strings do not fail
+	if size := payload.Len() + frame; len(uris) > q.options.MaxURIs || len(uris) > 1 && size > q.options.MaxBodyBytes {
 		const reason = "%d URIs of %d bytes are too many for one request; call Purge with fewer"
-		err = &webdelivery.ValidationError{Field: "uris", Reason: fmt.Sprintf(reason, len(uris), len(payload))}
+		return nil, &webdelivery.ValidationError{Field: "uris", Reason: fmt.Sprintf(reason, len(uris), size)}
 	}
-	if err != nil {
-		return nil, err
-	}
-	c := &call{id: id, uris: slices.Clone(uris), payload: string(payload), since: time.Now(), ended: make(chan struct{})}
+	c := &call{id: id, uris: slices.Clone(uris), payload: payload.String(), since: time.Now(), ended: make(chan struct{})}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed || ctx.Err() != nil {

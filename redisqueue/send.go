@@ -14,13 +14,14 @@ import (
 )
 
 const (
-	linger    = 2 * tick        // time for calls of other processes that react to the same change
-	quietFor  = time.Second     // after which a sender with nothing to send makes room for others
-	idleLease = 2 * time.Second // of a sender without calls of its own, which may end without Close
-	standBack = 2 * idleTick    // how long a process that could not purge leaves the lease to others
-	mostTries = 3               // how many senders in a row may fail to purge a call
-	waitFor   = 24 * time.Hour  // for a transaction; the process of the caller may have died
-	checked   = 100             // maximum calls of which the sender learns in an exchange whether they are gone
+	linger    = 2 * tick         // time for calls of other processes that react to the same change
+	quietFor  = time.Second      // after which a sender with nothing to send makes room for others
+	idleLease = 2 * time.Second  // of a sender without calls of its own, which may end without Close
+	standBack = 10 * time.Minute // how long a process that could not purge leaves the lease to others
+	unwanted  = 2 * idleTick     // after which a free lease may be taken even then
+	mostTries = 3                // how many senders in a row may fail to purge a call
+	waitFor   = time.Hour        // for a transaction; the process of the caller may have died
+	checked   = 100              // maximum calls of which the sender learns in an exchange whether they are gone
 )
 
 // beat is a sign of life of the sender, the process that purges for the fleet. It is stored as the key "lease". No
@@ -41,11 +42,11 @@ type term struct {
 	expiry  *time.Timer       // ends it
 	last    string            // the entry that was read last
 	open    map[string]*entry // that have no stored result, by call
-	bytes   int               // of their URIs
+	bytes   int               // that these take
 	waits   map[int64]*wait   // for transactions, by ID
 	from    time.Time         // nothing is sent before
 	until   time.Time         // then it ends, unless there is more to send
-	purged  bool              // the service has decided about a purge
+	decided time.Time         // when the service last decided about a purge; zero if it has not
 	failure error             // why this process cannot purge
 }
 
@@ -53,7 +54,7 @@ type term struct {
 type entry struct {
 	id, call string
 	uris     []webdelivery.PurgeURI
-	size     int // in bytes
+	size     int // in bytes, but less if it only waits for its transactions
 	added    time.Time
 	known    result // its error if it is unreadable, or what the service has accepted
 	stop     context.CancelFunc
@@ -81,15 +82,16 @@ func (q *Queue) orderLocked(why string) (o order, next beat) {
 	writes, leaves := true, false
 	switch t := q.term; {
 	case t == nil:
-		free := q.beat.Sender == q.process || now.Sub(q.seen) > q.beat.Lease
-		writes = free && now.After(q.rest) && (own || !q.closed && q.length > 0)
+		free, since := q.beat.Sender == q.process, now.Sub(q.seen)
+		free = (free || since > q.beat.Lease) && (now.After(q.rest) || since > q.beat.Lease+unwanted)
+		writes = free && (own || !q.closed && q.length > 0)
 	case t.failure != nil:
 		q.condemnLocked(t)
 		next.Fails = append(next.Fails[max(0, len(next.Fails)-mostTries+1):], t.last)
-		next.Why, leaves, q.rest = oneLine(t.failure), true, now.Add(time.Duration(len(next.Fails))*standBack)
+		next.Why, leaves, q.rest = oneLine(t.failure), true, now.Add(standBack)
 	default:
-		if next.Why = cmp.Or(why, q.beat.Why); t.purged {
-			next.Why, next.Fails = why, nil
+		if next.Why = cmp.Or(why, q.beat.Why); !t.decided.IsZero() {
+			next.Why, next.Fails, q.rest = why, nil, time.Time{}
 		}
 		o, leaves = q.readLocked(t, own || !q.closed)
 		if next.Lease < q.beat.Lease {
@@ -115,7 +117,7 @@ func (q *Queue) readLocked(t *term, works bool) (o order, leaves bool) {
 	if works && len(t.open)+len(q.calls) > 0 {
 		t.until = time.Now().Add(quietFor)
 	}
-	if o.Last = t.last; works && len(t.open) < 2*q.options.MaxURIs && t.bytes < 4*q.options.MaxBodyBytes {
+	if o.Last = t.last; works && t.bytes < 4*max(q.options.MaxBodyBytes, 4<<20) {
 		o.Room = atOnceBytes
 	}
 	for call := range t.open { // in random order
@@ -131,11 +133,20 @@ func (q *Queue) readLocked(t *term, works bool) (o order, leaves bool) {
 func (q *Queue) condemnLocked(t *term) {
 	before := q.beat.Fails[max(0, len(q.beat.Fails)-mostTries+1):]
 	for _, e := range t.open {
-		tried := len(before) == mostTries-1 && e.id <= slices.Min(before) // as texts, which may cost one of the same ms a try
-		if tried && time.Since(e.added) > q.options.Lease {               // a new password may take seconds to arrive
-			q.storeLocked(e, result{err: failed(e.uris, t.failure, webdelivery.OutcomeUnknown)}, q.options.Keep)
+		untried := len(before) < mostTries-1 || slices.ContainsFunc(before, func(last string) bool { return later(e.id, last) })
+		if !untried && time.Since(e.added) > q.options.Lease { // a new password may take seconds to arrive
+			err := failed(e.uris, t.failure, webdelivery.OutcomeUnknown, failures(e.known.err)...)
+			q.storeLocked(e, result{e.known.receipts, err}, q.options.Keep)
 		}
 	}
+}
+
+// later reports whether an entry comes after another one.
+func later(id, other string) bool {
+	var a, b [2]uint64
+	_, _ = fmt.Sscanf(id, "%d-%d", &a[0], &a[1])
+	_, _ = fmt.Sscanf(other, "%d-%d", &b[0], &b[1])
+	return slices.Compare(a[:], b[:]) > 0
 }
 
 // sentLocked notes the reply to an order that was sent at a certain time.
@@ -170,7 +181,11 @@ func (q *Queue) sentLocked(o order, next beat, r reply, sent time.Time) {
 		if t.last = found.ID; len(t.open) == 0 {
 			t.from = time.Now().Add(linger)
 		}
-		e := &entry{id: found.ID, call: found.Call, size: len(found.URIs)}
+		if e := t.open[found.Call]; e != nil { // it was added again after a loss of data
+			e.id = found.ID
+			continue
+		}
+		e := &entry{id: found.ID, call: found.Call, size: len(found.URIs) + 1000}
 		e.added = time.Now().Add(-time.Duration(found.Age * float64(time.Millisecond)))
 		err := json.Unmarshal([]byte(found.URIs), &e.uris)
 		if cmp.Or(err, webdelivery.PurgeRequest{URIs: e.uris}.Validate()) != nil {
@@ -200,26 +215,9 @@ func (q *Queue) storeLocked(e *entry, r result, life time.Duration) {
 // purge purges an entry and has its result stored, unless the term has ended, the caller has left, or this process
 // cannot purge, so that another one is to try. Of what the service has accepted, it only waits for the transactions.
 func (q *Queue) purge(ctx context.Context, t *term, e *entry) {
-	r := e.known
-	if r.receipts == nil && e.uris != nil {
-		sleep(ctx, time.Until(t.from))
-		within, cancel := context.WithDeadline(ctx, e.added.Add(q.options.Keep))
-		defer cancel()
-		r.receipts, r.err = q.local.Purge(within, e.uris...)
-		why := unable(r)
-		if why != nil && (ctx.Err() != nil || within.Err() == nil) {
-			q.cannotPurge(ctx, t, why)
-			return
-		}
-		if why != nil {
-			why = fmt.Errorf("redisqueue: not sent any more after waiting for longer than Options.Keep, %v; purge again", q.options.Keep)
-			r.err = failed(e.uris, why, webdelivery.OutcomeUnknown)
-		}
-		q.mu.Lock()
-		if t.purged = t.purged || why == nil; q.options.Wait && r.receipts != nil {
-			q.storeLocked(e, r, 0)
-		}
-		q.mu.Unlock()
+	r, stands := e.known, true
+	if e.uris != nil && r.receipts == nil {
+		r, stands = q.submit(ctx, t, e)
 	}
 	for _, receipt := range r.receipts {
 		if !q.options.Wait {
@@ -228,51 +226,81 @@ func (q *Queue) purge(ctx context.Context, t *term, e *entry) {
 		if err := q.transaction(ctx, t, receipt.TransactionID); err != nil {
 			r.err = failed(e.uris, err, webdelivery.OutcomeUnknown, failures(r.err)...)
 		}
+		stands = ctx.Err() == nil
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if !q.options.Wait || r.receipts == nil || ctx.Err() == nil {
+	if stands {
 		q.storeLocked(e, r, q.options.Keep)
 	}
 }
 
-// cannotPurge ends a term, unless only the purge was stopped.
-func (q *Queue) cannotPurge(ctx context.Context, t *term, why error) {
+// submit sends the URIs of an entry, and reports whether the result stands. If this process cannot purge, the term ends.
+func (q *Queue) submit(ctx context.Context, t *term, e *entry) (r result, stands bool) {
+	sleep(ctx, time.Until(t.from))
+	within, cancel := context.WithDeadline(ctx, e.added.Add(q.options.Keep))
+	defer cancel()
+	began := time.Now()
+	r.receipts, r.err = q.local.Purge(within, e.uris...)
+	fault := faultOf(r)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if ctx.Err() != nil {
-		return
+	switch {
+	case fault == nil:
+		if t.decided = time.Now(); q.options.Wait && r.receipts != nil {
+			q.storeLocked(e, r, 0)
+			t.bytes, e.size = t.bytes-e.size+e.size/8, e.size/8
+		}
+	case ctx.Err() != nil:
+		return r, false
+	case within.Err() != nil:
+		fault = fmt.Errorf("redisqueue: not sent any more after waiting for longer than Options.Keep, %v; purge again", q.options.Keep)
+		r.err = failed(e.uris, fault, webdelivery.OutcomeUnknown)
+	case errors.Is(fault, webdelivery.ErrUnauthorized), !t.decided.After(began): // otherwise only these URIs break connections
+		q.cannotPurgeLocked(t, fault)
+		return r, false
 	}
-	if refused(why) { // by the Redis of the limiter, so that waiting does not help
-		for _, c := range q.calls {
+	return r, true
+}
+
+// cannotPurgeLocked ends a term. If the Redis of the limiter refuses a command, waiting does not help the calls of this
+// process.
+func (q *Queue) cannotPurgeLocked(t *term, why error) {
+	for _, c := range q.calls {
+		if refused(why) {
 			q.endLocked(c, result{err: redisError(why)})
 		}
 	}
-	t.failure = why
+	t.failure = cmp.Or(t.failure, why)
 	t.end()
 	q.wakeUp()
 }
 
-// unable returns why a process could not purge, if another process might: the service has not decided about the URIs,
+// faultOf returns why a process could not purge, if another process might: the service has not decided about the URIs,
 // and has accepted none. Of what the service has not refused alone, the outcome becomes unknown: an earlier sender may
 // have sent it.
-func unable(r result) (cause error) {
+func faultOf(r result) (cause error) {
 	all, _ := errors.AsType[*webdelivery.QueueError](r.err)
 	for i := range failures(r.err) {
 		f := &all.Failures[i]
 		if f.Outcome == webdelivery.OutcomeNotApplied && !errors.Is(f.Err, webdelivery.ErrBadRequest) {
 			f.Outcome, all.Outcome = webdelivery.OutcomeUnknown, webdelivery.OutcomeUnknown
 		}
-		e, answered := errors.AsType[*webdelivery.Error](f.Err)
-		answered = answered && e.StatusCode > 0 && !errors.Is(e, webdelivery.ErrUnauthorized)
-		if !answered && r.receipts == nil && !errors.As(f.Err, new(*webdelivery.UndecidedError)) {
+		if isFault(f.Err) && r.receipts == nil {
 			cause = f.Err
 		}
 	}
 	return cause
 }
 
-// transaction waits for a transaction of an entry. The more transactions are open, the slower each is polled.
+// isFault reports whether an error may be that of this process alone: no response, or refused credentials.
+func isFault(err error) bool {
+	e, answered := errors.AsType[*webdelivery.Error](err)
+	return !errors.As(err, new(*webdelivery.UndecidedError)) && (!answered || e.StatusCode == 0 || errors.Is(e, webdelivery.ErrUnauthorized))
+}
+
+// transaction waits for a transaction of an entry. The more transactions are open, the slower each is polled. A process
+// that has not purged yet, and cannot read it, ends its term.
 func (q *Queue) transaction(ctx context.Context, t *term, id int64) error {
 	q.mu.Lock()
 	w := t.waits[id]
@@ -281,16 +309,26 @@ func (q *Queue) transaction(ctx context.Context, t *term, id int64) error {
 		w = &wait{stop: stop, ended: make(chan struct{})}
 		t.waits[id] = w
 		every := webdelivery.WaitInterval(time.Second + time.Duration(len(t.waits))*tick)
+		polled := webdelivery.WaitProgress(func(p webdelivery.Progress) {
+			q.mu.Lock()
+			defer q.mu.Unlock()
+			if p.Err != nil && isFault(p.Err) && t.decided.IsZero() {
+				q.cannotPurgeLocked(t, p.Err)
+			}
+		})
 		q.all.Go(func() {
 			defer close(w.ended)
-			_, w.err = q.client.Purge.Wait(waiting, id, every)
+			_, w.err = q.client.Purge.Wait(waiting, id, every, polled)
 		})
 	}
 	w.entries++
 	q.mu.Unlock()
+	var err error
 	select {
 	case <-w.ended:
+		err = w.err
 	case <-ctx.Done():
+		err = ctx.Err()
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -298,10 +336,7 @@ func (q *Queue) transaction(ctx context.Context, t *term, id int64) error {
 		w.stop()
 		delete(t.waits, id)
 	}
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	return w.err
+	return err
 }
 
 func (q *Queue) endTermLocked() {
