@@ -64,18 +64,19 @@ if reply.Beat == '' then order.Last = '0-0' end -- Redis has lost its data
 if order.Beat and (reply.Beat == '' or reply.Beat == order.Known or string.find(reply.Beat, order.Name, 1, true)) then
   reply.Beat = order.Beat
   redis.call('SET', KEYS[3], order.Beat, 'PX', order.Life)
-  local now, last, size = redis.call('TIME'), order.Last, 0
+  local now, size = redis.call('TIME'), 0
   while size < order.Room do
-    local e = redis.call('XRANGE', KEYS[1], '(' .. last, '+', 'COUNT', 1)[1]
+    local e = redis.call('XRANGE', KEYS[1], '(' .. order.Last, '+', 'COUNT', 1)[1]
     if not e then break end
     local call, uris, age = e[2][2], e[2][4] or '', now[1] * 1000 + now[2] / 1000 - string.match(e[1], '^%d+')
-    last, size = e[1], size + #uris + 1000
-    put('Entries', {ID = last, Call = call, URIs = uris, Known = redis.call('GET', KEYS[2] .. call) or '', Age = age})
+    order.Last, size = e[1], size + #uris + 1000
+    put('Entries', {ID = e[1], Call = call, URIs = uris, Known = redis.call('GET', KEYS[2] .. call) or '', Age = age})
   end
   for _, call in ipairs(order.Open or {}) do
     if redis.call('EXISTS', KEYS[2] .. call) == 0 then put('Gone', call) end
   end
 end
+reply.Last = order.Last
 return cjson.encode(reply)`
 
 type order struct {
@@ -98,6 +99,7 @@ type stored struct {
 
 type reply struct {
 	Beat    string // the last one
+	Last    string // the entry that was read last
 	Entries []struct {
 		ID, Call, URIs, Known string  // Known: the value of the key of the call
 		Age                   float64 // in ms, by the clock of Redis

@@ -269,6 +269,9 @@ func (q *Queue) await(ctx context.Context, c *call) {
 // why returns what the purges of this process wait for, if it knows.
 func (q *Queue) why() (text string) {
 	err := q.local.Stats().Err
+	if errors.Is(err, context.Canceled) { // by the end of a term
+		err = nil
+	}
 	if limiter, ok := q.client.PurgeLimiter().(webdelivery.Explainer); ok {
 		err = cmp.Or(limiter.Waiting(), err)
 	}

@@ -106,6 +106,7 @@ func (q *Queue) orderLocked(why string) (o order, next beat) {
 		text, _ := json.Marshal(next) //nolint:errchkjson,musttag // no value of this type fails
 		o.Beat = string(text)
 	}
+	o.Last = cmp.Or(o.Last, "0-0")
 	o.Known, o.Name, o.Life = q.known, q.process, lifetime.Milliseconds()
 	o.Left, o.Store = q.left[:min(len(q.left), atOnce)], q.stores[:min(len(q.stores), atOnce)]
 	return o, next
@@ -158,12 +159,13 @@ func (q *Queue) sentLocked(o order, next beat, r reply, sent time.Time) {
 		return
 	}
 	if q.term == nil {
-		q.term = &term{last: "0-0", open: map[string]*entry{}, waits: map[int64]*wait{}, until: time.Now().Add(quietFor)}
+		q.term = &term{open: map[string]*entry{}, waits: map[int64]*wait{}, until: time.Now().Add(quietFor)}
 		q.term.Context, q.term.end = context.WithCancel(q.ctx)
 		q.term.expiry = time.AfterFunc(time.Hour, q.term.end)
 		q.wakeUp()
 	}
 	t := q.term
+	t.last = r.Last
 	t.expiry.Reset(time.Until(sent.Add(next.Lease)))
 	for _, s := range o.Store {
 		if s.Life > 0 {
@@ -178,7 +180,7 @@ func (q *Queue) sentLocked(o order, next beat, r reply, sent time.Time) {
 		}
 	}
 	for _, found := range r.Entries {
-		if t.last = found.ID; len(t.open) == 0 {
+		if len(t.open) == 0 {
 			t.from = time.Now().Add(linger)
 		}
 		if e := t.open[found.Call]; e != nil { // it was added again after a loss of data
