@@ -83,8 +83,13 @@ func TestOneProcessIsBroken(t *testing.T) {
 	}
 }
 
-// If Redis is full while a process cannot purge, no call is lost: its result is stored, or it stays.
-func TestABrokenProcessAndAFullRedis(t *testing.T) {
+// unlimited is a limiter that needs no memory of Redis.
+type unlimited struct{}
+
+func (unlimited) Wait(ctx context.Context) error { return ctx.Err() }
+
+// If Redis is full while a process cannot purge, no call is lost: its result is stored, or it stays. New calls fail.
+func TestAFullRedis(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
 		broken := w.queue(w.rdb(), w.brokenClients()["old password"], brief)
@@ -95,9 +100,10 @@ func TestABrokenProcessAndAFullRedis(t *testing.T) {
 		_, err := broken.Enqueue(w.soon(), object(2))
 		require.ErrorIs(w, err, redisqueue.ErrRedis)
 		require.ErrorContains(w, err, "OOM")
-		require.NoError(w, w.admin().ConfigSet(w.Context(), "maxmemory", "0").Err())
-		_, err = w.result(w.process(brief), id)
+		client, err := w.service.NewClient(webdelivery.BasicAuth(w.service.Username, w.service.Password), webdelivery.WithPurgeLimiter(unlimited{}))
 		require.NoError(w, err)
+		_, err = w.result(w.queue(w.rdb(), client), id)
+		require.NoError(w, err, "while Redis is full")
 		assert.Equal(w, map[string]int{pattern(1): 1}, w.purged())
 	})
 }

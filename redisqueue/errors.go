@@ -1,6 +1,7 @@
 package redisqueue
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -60,38 +61,22 @@ func remote(err error) *RemoteError {
 	return e
 }
 
-// failed returns the error of a call whose URIs fail because of cause, except those that failed before. If the URIs are
-// not known, it returns the cause.
-func failed(uris []webdelivery.PurgeURI, cause error, o webdelivery.Outcome, before ...webdelivery.URIFailure) error {
-	if len(uris) == 0 {
+// failed returns the error of a call all of whose URIs fail because of cause, unless that names its URIs already.
+func failed(uris []webdelivery.PurgeURI, cause error, o webdelivery.Outcome) error {
+	if _, ok := errors.AsType[*webdelivery.QueueError](cause); ok || cause == nil {
 		return cause
 	}
-	all, known := &webdelivery.QueueError{Outcome: o}, map[webdelivery.PurgeURI]webdelivery.URIFailure{}
-	for _, f := range before {
-		known[f.URI] = f
-	}
+	all := &webdelivery.QueueError{Outcome: o}
 	for _, uri := range uris {
-		f, ok := known[uri]
-		if !ok {
-			f = webdelivery.URIFailure{URI: uri, Err: cause, Outcome: o}
-		}
-		all.Failures = append(all.Failures, f)
+		all.Failures = append(all.Failures, webdelivery.URIFailure{URI: uri, Err: cause, Outcome: o})
 	}
 	return all
 }
 
-// failures returns the URIs that an error of a call is about.
-func failures(err error) []webdelivery.URIFailure {
-	if all, ok := errors.AsType[*webdelivery.QueueError](err); ok {
-		return all.Failures
-	}
-	return nil
-}
-
 // redisError wraps only replies of Redis: others may be context errors although the caller's context has not ended.
 func redisError(err error) error {
-	if err == nil || errors.Is(err, ErrRedis) {
-		return err
+	if err == nil {
+		return nil
 	}
 	if _, reply := errors.AsType[redis.Error](err); !reply {
 		err = errors.New(err.Error())
@@ -110,44 +95,30 @@ func refused(err error) bool {
 // result is what Purge returns for a call.
 type result struct {
 	receipts []*webdelivery.PurgeReceipt
-	err      error // nil, or a *webdelivery.QueueError; or the error of a call whose URIs are not known
+	err      error
 }
 
 // message is a result as stored in Redis.
 type message struct {
 	Receipts []*webdelivery.PurgeReceipt `json:"r,omitempty"`
-	Failures []failure                   `json:"f,omitempty"`
+	Failures []webdelivery.URIFailure    `json:"f,omitempty"`
+	Causes   []*RemoteError              `json:"e,omitempty"` // of each failure; nil: that of the one before
 	Outcome  webdelivery.Outcome         `json:"o,omitempty"`
-	Causes   []*RemoteError              `json:"e,omitempty"` // of the failures, each once; or of the call
-}
-
-type failure struct {
-	URI     webdelivery.PurgeURI `json:"u"`
-	Cause   int                  `json:"c,omitempty"` // index in Causes
-	Outcome webdelivery.Outcome  `json:"o,omitempty"`
 }
 
 func (r result) encode() string {
-	var m message
-	for _, receipt := range r.receipts {
-		stored := *receipt
-		stored.Unknown = nil // each call of a request would store it again
-		m.Receipts = append(m.Receipts, &stored)
-	}
+	m := message{Receipts: r.receipts}
 	if all, ok := errors.AsType[*webdelivery.QueueError](r.err); ok {
 		m.Outcome = all.Outcome
-		causes := map[string]int{}
+		last := ""
 		for _, f := range all.Failures {
-			text := f.Err.Error()
-			i, known := causes[text]
-			if !known {
-				i = len(m.Causes)
-				causes[text], m.Causes = i, append(m.Causes, remote(f.Err))
+			var cause *RemoteError
+			if text := f.Err.Error(); text != last {
+				cause, last = remote(f.Err), text
 			}
-			m.Failures = append(m.Failures, failure{f.URI, i, f.Outcome})
+			m.Causes = append(m.Causes, cause)
+			m.Failures = append(m.Failures, webdelivery.URIFailure{URI: f.URI, Outcome: f.Outcome})
 		}
-	} else if r.err != nil {
-		m.Causes = []*RemoteError{remote(r.err)}
 	}
 	text, _ := json.Marshal(m) //nolint:errchkjson,musttag // no value of these types fails
 	return string(text)
@@ -156,22 +127,18 @@ func (r result) encode() string {
 // decode returns the result in a message.
 func decode(text string) (r result) {
 	var m message
+	cause := &RemoteError{Message: "redisqueue: unreadable call or result in Redis"}
 	err := json.Unmarshal([]byte(text), &m) //nolint:musttag // the names of exported fields do not change
-	damaged := len(m.Receipts)+len(m.Causes) == 0 || slices.Contains(m.Receipts, nil) || slices.Contains(m.Causes, nil) ||
-		slices.ContainsFunc(m.Failures, func(f failure) bool { return f.Cause < 0 || f.Cause >= len(m.Causes) })
-	switch {
-	case err != nil || damaged:
-		return result{err: errors.New("redisqueue: unreadable result in Redis")}
-	case m.Failures != nil:
-		all := &webdelivery.QueueError{Outcome: m.Outcome}
-		for _, f := range m.Failures {
-			all.Failures = append(all.Failures, webdelivery.URIFailure{URI: f.URI, Err: m.Causes[f.Cause], Outcome: f.Outcome})
-		}
-		r.err = all
-	case m.Causes != nil:
-		r.err = m.Causes[0]
+	if err != nil || len(m.Receipts)+len(m.Causes) == 0 || len(m.Causes) != len(m.Failures) || slices.Contains(m.Receipts, nil) {
+		return result{err: cause}
 	}
-	r.receipts = m.Receipts
+	for i := range m.Failures {
+		cause = cmp.Or(m.Causes[i], cause)
+		m.Failures[i].Err = cause
+	}
+	if r.receipts = m.Receipts; m.Failures != nil {
+		r.err = &webdelivery.QueueError{Failures: m.Failures, Outcome: m.Outcome}
+	}
 	return r
 }
 

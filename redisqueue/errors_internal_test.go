@@ -1,7 +1,6 @@
 package redisqueue
 
 import (
-	"encoding/json"
 	"errors"
 	"net/http"
 	"testing"
@@ -66,24 +65,13 @@ func TestRoundTrip(t *testing.T) {
 	assert.Equal(t, result{receipts: sent.receipts[:1]}, got)
 }
 
-// URIs with the same cause share it, so that a call of many URIs has a short result.
-func TestCausesAreStoredOnce(t *testing.T) {
-	t.Parallel()
-	var m message
-	text := result{err: failed(uris("a", "b", "c"), errors.New("broken"), webdelivery.OutcomeUnknown)}.encode()
-	require.NoError(t, json.Unmarshal([]byte(text), &m)) //nolint:musttag // as in decode
-	assert.Len(t, m.Causes, 1)
-	assert.Len(t, m.Failures, 3)
-}
-
 // Nothing that stands in Redis makes a process panic, and a damaged result says nothing about the purge.
 func TestADamagedResult(t *testing.T) {
 	t.Parallel()
-	const uri = `"u":{"match_mode":"EXACT_LITERAL","uri_pattern":"https://www.example.com/a"}`
+	const uri = `{"URI":{"match_mode":"EXACT_LITERAL","uri_pattern":"https://www.example.com/a"}}`
 	for _, text := range []string{
 		"", "{}", "null", "[]", "?", `{"r":null}`, `{"r":[null]}`, `{"r":[{"transaction_id":5}]`, `{"r":[{"transaction_id":"x"}]}`,
-		`{"f":[{` + uri + `}]}`, `{"f":[{` + uri + `}],"e":[]}`, `{"f":[{` + uri + `}],"e":[null]}`,
-		`{"f":[{` + uri + `,"c":1}],"e":[{}]}`, `{"f":[{` + uri + `,"c":-1}],"e":[{}]}`,
+		`{"f":[` + uri + `]}`, `{"f":[` + uri + `],"e":[]}`, `{"f":[` + uri + `],"e":[null]}`, `{"e":[{}]}`, `{"f":[` + uri + `],"e":[{},{}]}`,
 	} {
 		got := decode(text)
 		assert.Nil(t, got.receipts, text)

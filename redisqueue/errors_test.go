@@ -113,32 +113,3 @@ func TestRedisRefuses(t *testing.T) {
 		require.ErrorContains(w, err, "WRONGTYPE")
 	})
 }
-
-// A permission that is taken away while calls wait ends them, and what a process has taken is left to others.
-func TestAPermissionIsTakenAway(t *testing.T) {
-	t.Parallel()
-	inWorld(t, func(w *world) {
-		for _, right := range []string{"xreadgroup", "xack", "evalsha"} {
-			all := rights(w.T)
-			w := &world{T: w.T, redis: w.redis, service: webdeliverytest.NewServer(w.T)}
-			one, other := w.of("one"+right, right, all), w.of("other"+right, right, all)
-			w.purge(one, object(1))
-			waits := w.service.Fail(webdeliverytest.FaultRule{Path: "/cache/purge", Delay: time.Second})
-			ended := w.purging(w.soon(), one, one, other, other)
-			require.NoError(w, w.admin().Do(w.Context(), "ACL", "SETUSER", "one"+right, "-"+right).Err())
-			for i, err := range ended() {
-				if i < 2 && err != nil {
-					require.ErrorContains(w, err, "'"+right+"'")
-					continue
-				}
-				require.NoError(w, err)
-			}
-			waits()
-			w.purge(other, object(9))
-			_, err := one.Purge(w.within(15*time.Second), object(10))
-			if err != nil {
-				require.ErrorContains(w, err, "'"+right+"'")
-			}
-		}
-	})
-}

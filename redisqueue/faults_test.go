@@ -128,41 +128,6 @@ func TestRedisIsDown(t *testing.T) {
 	})
 }
 
-// At the memory limit no call is taken, those in Redis are purged, and their entries go. Their callers get the results
-// when there is room, or their calls are added again.
-func TestRedisIsFull(t *testing.T) {
-	t.Parallel()
-	inWorld(t, func(w *world) {
-		one, other := w.process(), w.process()
-		w.pause(time.Hour)
-		wait := w.purging(w.soon(), one, other)
-		w.queued(2)
-		limit := func(bytes string) {
-			require.NoError(w, w.admin().ConfigSet(w.Context(), "maxmemory", bytes).Err())
-		}
-		w.goOn()
-		// The limiter needs memory for each permit, so it gets one before.
-		w.until("a request is sent or waits at the limit", func() bool {
-			limit("1")
-			time.Sleep(20 * time.Millisecond)
-			if len(w.service.Purged()) > 0 {
-				return true
-			}
-			limit("0")
-			time.Sleep(20 * time.Millisecond)
-			return len(w.service.Purged()) > 0
-		})
-		limit("1")
-		w.queued(0)
-		third := w.process(brief)
-		_, err := third.Purge(w.soon(), object(7))
-		require.ErrorIs(w, err, redisqueue.ErrRedis)
-		require.ErrorContains(w, err, "OOM")
-		limit("0")
-		w.allGood(wait())
-	})
-}
-
 // The processes follow a failover to a replica that has lost the last calls.
 func TestFailover(t *testing.T) {
 	t.Parallel()

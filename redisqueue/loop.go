@@ -17,7 +17,7 @@ const (
 	replyWithin = 3 * time.Second       // timeout of an exchange
 	atOnce      = 1000                  // maximum calls that an exchange adds or stores
 	atOnceBytes = 1 << 20               // of URIs that an exchange adds or reads, not many more
-	lifetime    = 40 * 24 * time.Hour   // of all keys except results: more than Keep and waitFor, even if the clock jumps
+	lifetime    = "3456000000"          // of keys without a result, in ms: 40 days, more than Keep and waitFor
 )
 
 // permitted begins each script. It refuses a user that lacks any permission: otherwise one that cannot send could add
@@ -30,40 +30,36 @@ for _, command in ipairs({'get', 'mget', 'set', 'del', 'exists', 'pexpire', 'tim
 end`
 
 // addScript adds calls that are not there, up to a maximum: an entry of the stream, and a key whose value begins with
-// the ID of the entry until it is the result. KEYS are the stream and the prefix of the results. ARGV are the lifetime
-// in ms, the maximum, and the ID and URIs of each call.
+// the ID of the entry until it is the result. KEYS are the stream and the prefix of the results. ARGV are the maximum,
+// and the ID and URIs of each call.
 const addScript = "#!lua" + permitted + `
-for i = 3, #ARGV, 2 do
+for i = 2, #ARGV, 2 do
   local key = KEYS[2] .. ARGV[i]
-  if redis.call('EXISTS', key) == 0 and redis.call('XLEN', KEYS[1]) < tonumber(ARGV[2]) then
-    redis.call('SET', key, redis.call('XADD', KEYS[1], '*', 'call', ARGV[i], 'uris', ARGV[i + 1]), 'PX', ARGV[1])
+  if redis.call('EXISTS', key) == 0 and redis.call('XLEN', KEYS[1]) < tonumber(ARGV[1]) then
+    redis.call('SET', key, redis.call('XADD', KEYS[1], '*', 'call', ARGV[i], 'uris', ARGV[i + 1]), 'PX', ` + lifetime + `)
   end
 end
-return redis.call('PEXPIRE', KEYS[1], ARGV[1])`
+return redis.call('PEXPIRE', KEYS[1], ` + lifetime + `)`
 
-// sendScript removes calls whose callers have left, stores results and deletes their entries, which succeeds even at
-// the memory limit, and writes a beat, unless the last one is of another process and not the one that this process
-// knows. Then the sender reads entries, and learns which of its calls are gone. KEYS are the stream, the prefix of the
-// results, and the lease. ARGV is an order, and the result is a reply, as JSON.
+// sendScript stores results and deletes their entries, which succeeds even at the memory limit, and writes a beat, unless
+// the last one is of another process and not the one that this process knows. Then the sender reads entries, and learns
+// which of its calls are gone. KEYS are the stream, the prefix of the results, and the lease. ARGV is an order, and the
+// result is a reply, as JSON.
 const sendScript = "#!lua flags=allow-oom" + permitted + `
 local order, reply = cjson.decode(ARGV[1]), {}
 local function put(name, value) reply[name] = reply[name] or {}; table.insert(reply[name], value) end
-local function open(call) return string.match(redis.call('GET', KEYS[2] .. call) or '', '^%d+%-%d+') end
-for _, call in ipairs(order.Left or {}) do
-  local entry = open(call)
-  if entry then redis.call('XDEL', KEYS[1], entry); redis.call('DEL', KEYS[2] .. call) end
-end
 for _, s in ipairs(order.Store or {}) do
-  local entry = open(s.Call)
-  if s.Life > 0 then redis.call('XDEL', KEYS[1], s.Entry) end
-  if entry and s.Life > 0 then redis.call('SET', KEYS[2] .. s.Call, s.Text, 'PX', s.Life)
-  elseif entry then redis.call('SET', KEYS[2] .. s.Call, entry .. ' ' .. s.Text, 'KEEPTTL') end
+  local key = KEYS[2] .. s.Call
+  local entry = string.match(redis.call('GET', key) or '', '^%d+%-%d+')
+  if s.Life ~= 0 and (entry or s.Entry) then redis.call('XDEL', KEYS[1], entry or s.Entry) end
+  if entry and s.Life < 0 then redis.call('DEL', key)
+  elseif entry and s.Life > 0 then redis.call('SET', key, s.Text, 'PX', s.Life)
+  elseif entry then redis.call('SET', key, entry .. ' ' .. s.Text, 'KEEPTTL') end
 end
-reply.Beat = redis.call('GET', KEYS[3]) or ''
-if reply.Beat == '' then order.Last = '0-0' end -- Redis has lost its data
-if order.Beat and (reply.Beat == '' or reply.Beat == order.Known or string.find(reply.Beat, order.Name, 1, true)) then
-  reply.Beat = order.Beat
-  redis.call('SET', KEYS[3], order.Beat, 'PX', order.Life)
+local beat = redis.call('GET', KEYS[3]) or ''
+if beat == '' then order.Last = '0-0' end -- Redis has lost its data
+if order.Beat and (beat == '' or beat == order.Known or string.find(beat, order.Name, 1, true)) then
+  redis.call('SET', KEYS[3], order.Beat, 'PX', ` + lifetime + `)
   local now, size = redis.call('TIME'), 0
   while size < order.Room do
     local e = redis.call('XRANGE', KEYS[1], '(' .. order.Last, '+', 'COUNT', 1)[1]
@@ -80,25 +76,23 @@ reply.Last = order.Last
 return cjson.encode(reply)`
 
 type order struct {
-	Left        []string `json:",omitempty"` // IDs of calls whose callers have left
 	Store       []stored `json:",omitempty"`
 	Known, Name string   // the last beat that this process knows, and its name
 	Beat        string   `json:",omitempty"` // "" if there is none to write
-	Life        int64    // of the beat, in ms
 	Last        string   // the entry that was read last
 	Room        int      // bytes of the entries to read, of which each takes 1,000 in addition
 	Open        []string `json:",omitempty"` // calls that may be gone
 }
 
-// stored is the result of an entry. With a Life of 0, in ms, it is only what the service has accepted so far, and the
-// entry stays.
+// stored is the result of a call, and its life in ms. With 0, it is only what the service has accepted so far, and the
+// entry stays. With -1, the caller has left.
 type stored struct {
-	Entry, Call, Text string
-	Life              int64
+	Entry      string `json:",omitempty"`
+	Call, Text string
+	Life       int64
 }
 
 type reply struct {
-	Beat    string // the last one
 	Last    string // the entry that was read last
 	Entries []struct {
 		ID, Call, URIs, Known string  // Known: the value of the key of the call
@@ -113,16 +107,15 @@ func (q *Queue) loop() {
 	defer close(q.ended)
 	for done := false; !done; {
 		began := time.Now()
-		err := q.exchange(q.ctx)
+		q.exchange(q.ctx)
 		q.mu.Lock()
 		pause := idleTick
-		switch {
-		case err != nil, q.term != nil:
+		if q.term != nil {
 			pause = tick
-		case len(q.calls) > 0: // long waits and many calls need no quick answer
+		} else if len(q.calls) > 0 { // long waits and many calls need no quick answer
 			pause = min(pause, max(tick, time.Since(q.called)/20)+time.Duration(len(q.calls))*tick/5000)
 		}
-		done = q.ctx.Err() != nil || q.closed && len(q.calls) == 0 && q.term == nil && (len(q.left)+len(q.stores) == 0 || err != nil)
+		done = q.ctx.Err() != nil || !q.working() && q.term == nil && (len(q.stores) == 0 || q.trouble != nil)
 		q.mu.Unlock()
 		if !done {
 			sleep(q.ctx, tick-time.Since(began))
@@ -135,12 +128,12 @@ func (q *Queue) loop() {
 	}
 	q.all.Wait()
 	if q.term != nil || len(q.stores) > 0 { // it hands over, and stores what was known late
-		_ = q.exchange(context.WithoutCancel(q.ctx))
+		q.exchange(context.WithoutCancel(q.ctx))
 	}
 }
 
 // exchange adds calls, reads the results of those that wait, and does what the sender has to do, in one pipeline.
-func (q *Queue) exchange(ctx context.Context) error {
+func (q *Queue) exchange(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, replyWithin)
 	defer cancel()
 	why := ""
@@ -149,8 +142,8 @@ func (q *Queue) exchange(ctx context.Context) error {
 	}
 	pipe, add, send, length := q.rdb.Pipeline(), &redis.Cmd{}, &redis.Cmd{}, &redis.IntCmd{}
 	q.mu.Lock()
-	adding, size := []any{lifetime.Milliseconds(), q.options.MaxPending}, 0
-	keys, calls := []string{q.keys + "lease"}, []*call{nil}
+	adding, size := []any{q.options.MaxPending}, 0
+	keys, calls := []string{q.keys + "lease"}, []*call(nil)
 	for _, c := range q.calls {
 		if c.added || len(adding) < 2*atOnce && size < atOnceBytes {
 			keys, calls = append(keys, q.keys+"result:"+c.id), append(calls, c)
@@ -163,8 +156,8 @@ func (q *Queue) exchange(ctx context.Context) error {
 	if size > 0 {
 		add = pipe.Eval(ctx, addScript, all[:2], adding...)
 	}
-	o, next := q.orderLocked(why)
-	if o.Beat != "" || len(o.Left)+len(o.Store) > 0 {
+	o := q.orderLocked(why)
+	if o.Beat != "" || len(o.Store) > 0 {
 		text, _ := json.Marshal(o) //nolint:errchkjson,musttag // no value of this type fails, and Lua knows these names
 		send = pipe.Eval(ctx, sendScript, all, text)
 	}
@@ -177,24 +170,23 @@ func (q *Queue) exchange(ctx context.Context) error {
 
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if values := known.Val(); values != nil {
+		q.heard, q.length = time.Now(), length.Val()
+		if last, _ := values[0].(string); last != q.known {
+			q.known, q.seen, q.beat = last, time.Now(), beat{}
+			_ = json.Unmarshal([]byte(last), &q.beat) //nolint:musttag // "" if Redis has lost it
+		}
+		for i, c := range calls {
+			text, found := values[i+1].(string)
+			q.noteLocked(c, text, found, add.Err())
+		}
+	}
 	if text, _ := send.Text(); text != "" {
 		var r reply
 		_ = json.Unmarshal([]byte(text), &r) //nolint:musttag // as above
-		q.sentLocked(o, next, r, sent)
-	}
-	if known.Val() != nil {
-		q.heard, q.length = time.Now(), length.Val()
-	}
-	for i, value := range known.Val() {
-		text, found := value.(string)
-		if i == 0 {
-			q.observeLocked(text)
-		} else {
-			q.noteLocked(calls[i], text, found, add.Err())
-		}
+		q.sentLocked(o, r, sent)
 	}
 	q.troubleLocked(redisError(err))
-	return err
 }
 
 // troubleLocked notes why Redis does not work, or nil, and ends the calls for which waiting does not help.
@@ -205,10 +197,7 @@ func (q *Queue) troubleLocked(err error) {
 		q.rest = time.Now().Add(standBack)
 	}
 	for _, c := range q.calls {
-		silent := time.Since(q.heard) > 2*q.options.Lease
-		if !c.added {
-			silent = time.Since(c.since) > q.options.Lease
-		}
+		silent := c.added && time.Since(q.heard) > 2*q.options.Lease || !c.added && time.Since(c.since) > q.options.Lease
 		if err != nil && (silent || refused(err)) {
 			q.endLocked(c, result{err: err})
 		}
@@ -227,18 +216,6 @@ func (q *Queue) noteLocked(c *call, text string, found bool, err error) {
 		c.since = time.Now()
 	case !found && err == nil:
 		q.endLocked(c, result{err: failed(c.uris, ErrFull, webdelivery.OutcomeNotApplied)})
-	}
-}
-
-// observeLocked notes the last beat.
-func (q *Queue) observeLocked(text string) {
-	if text == q.known {
-		return
-	}
-	q.known, q.seen, q.beat = text, time.Now(), beat{}
-	_ = json.Unmarshal([]byte(text), &q.beat) //nolint:musttag // "" if Redis has lost it
-	if q.beat.Sender != q.process {
-		q.endTermLocked()
 	}
 }
 

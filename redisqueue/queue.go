@@ -48,13 +48,12 @@ type Queue struct {
 	ended  chan struct{}  // closed when the loop has ended
 	wake   chan struct{}  // there is something to exchange
 
-	mu      sync.Mutex // methods that end with Locked are called while it is held
-	closed  bool
+	mu      sync.Mutex       // methods that end with Locked are called while it is held
+	closing time.Time        // when Close was called
 	trouble error            // why Redis does not work; nil if it does
 	heard   time.Time        // when Redis last responded
 	called  time.Time        // when the last call began
 	calls   map[string]*call // that have no result, by ID
-	left    []string         // IDs of calls whose callers have left
 	stores  []stored         // results to be stored
 	length  int64            // of the stream, as last seen
 
@@ -136,25 +135,18 @@ func New(rdb redis.UniversalClient, client *webdelivery.Client, options Options)
 // If the context ends first, the URIs are removed from the queue, unless they are part of a request. The outcome is
 // unknown even so, and the error says what the call was waiting for.
 func (q *Queue) Purge(ctx context.Context, uris ...webdelivery.PurgeURI) ([]*webdelivery.PurgeReceipt, error) {
-	c, err := q.add(ctx, awaited+rand.Text(), uris)
-	if err != nil {
-		return nil, err
-	}
-	q.await(ctx, c)
-	return c.result.receipts, c.result.err
+	r := q.call(ctx, awaited+rand.Text(), uris)
+	return r.receipts, r.err
 }
 
 // Enqueue adds URIs like Purge, but returns as soon as Redis has stored them. Pass the ID to [Queue.Result]. If this
 // process ends, any other process of the fleet purges the URIs.
 func (q *Queue) Enqueue(ctx context.Context, uris ...webdelivery.PurgeURI) (id string, err error) {
-	c, err := q.add(ctx, rand.Text(), uris)
-	if err != nil {
-		return "", err
+	id = rand.Text()
+	if r := q.call(ctx, id, uris); r.err != nil {
+		return "", r.err
 	}
-	if q.await(ctx, c); c.result.err != nil {
-		return "", c.result.err
-	}
-	return c.id, nil
+	return id, nil
 }
 
 // Result returns the result of an Enqueue call, as Purge would have returned it. Any process of the fleet can call it.
@@ -183,7 +175,9 @@ func (q *Queue) Stats(ctx context.Context) (s webdelivery.QueueStats, err error)
 	}
 	s.Pending = int(pending.Val())
 	for _, m := range first.Val() {
-		s.OldestAge = max(0, now.Val().Sub(addedAt(m.ID)))
+		var ms int64
+		_, _ = fmt.Sscanf(m.ID, "%d-", &ms)
+		s.OldestAge = max(0, now.Val().Sub(time.UnixMilli(ms)))
 	}
 	return s, nil
 }
@@ -194,7 +188,7 @@ func (q *Queue) Stats(ctx context.Context) (s webdelivery.QueueStats, err error)
 // rdb is closed.
 func (q *Queue) Close(ctx context.Context) (err error) {
 	q.mu.Lock()
-	q.closed = true
+	q.closing = time.Now()
 	q.wakeUp()
 	q.mu.Unlock()
 	select {
@@ -216,45 +210,40 @@ func (q *Queue) Close(ctx context.Context) (err error) {
 	return err
 }
 
-// add validates the URIs of a call, and has the loop add it to Redis.
-func (q *Queue) add(ctx context.Context, id string, uris []webdelivery.PurgeURI) (*call, error) {
+// call validates the URIs of a call, has the loop add it to Redis, and waits for its result.
+func (q *Queue) call(ctx context.Context, id string, uris []webdelivery.PurgeURI) result {
 	if err := (webdelivery.PurgeRequest{Action: q.options.Action, URIs: uris}).Validate(); err != nil {
-		return nil, err
+		return result{err: err}
 	}
 	var payload strings.Builder
 	encoder := json.NewEncoder(&payload)
 	encoder.SetEscapeHTML(false) // so that the sender counts the same bytes
 	_ = encoder.Encode(uris)     //nolint:errchkjson // strings do not fail
 	if size := payload.Len() + frame; len(uris) > q.options.MaxURIs || len(uris) > 1 && size > q.options.MaxBodyBytes {
-		const reason = "%d URIs of %d bytes are too many for one request; call Purge with fewer"
-		return nil, &webdelivery.ValidationError{Field: "uris", Reason: fmt.Sprintf(reason, len(uris), size)}
+		reason := fmt.Sprintf("%d URIs of %d bytes are too many for one request; call Purge with fewer", len(uris), size)
+		return result{err: &webdelivery.ValidationError{Field: "uris", Reason: reason}}
 	}
 	c := &call{id: id, uris: slices.Clone(uris), payload: payload.String(), since: time.Now(), ended: make(chan struct{})}
 	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.closed || ctx.Err() != nil {
-		return nil, failed(uris, cmp.Or(ctx.Err(), webdelivery.ErrQueueClosed), webdelivery.OutcomeNotApplied)
+	if !q.closing.IsZero() || ctx.Err() != nil {
+		q.mu.Unlock()
+		return result{err: failed(uris, cmp.Or(ctx.Err(), webdelivery.ErrQueueClosed), webdelivery.OutcomeNotApplied)}
 	}
 	q.called, q.calls[id] = c.since, c
 	q.wakeUp()
-	return c, nil
-}
-
-// await waits for the result of a call. If ctx ends first, it removes the call from Redis, and the error says what the
-// call was waiting for.
-func (q *Queue) await(ctx context.Context, c *call) {
+	q.mu.Unlock()
 	select {
 	case <-c.ended:
-		return
 	case <-ctx.Done():
+		q.leave(ctx, c)
 	}
+	return c.result
+}
+
+// leave removes a call whose context has ended from Redis, unless it has a result. The error says what it waited for.
+func (q *Queue) leave(ctx context.Context, c *call) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.calls[c.id] != c {
-		return
-	}
-	q.left = append(q.left, c.id)
-	q.wakeUp()
 	why := cmp.Or(q.beat.Why, "the call waits for a purge permit or for the response to its request")
 	_, accepted, _ := strings.Cut(c.known, " ")
 	receipts := decode(accepted).receipts
@@ -263,7 +252,11 @@ func (q *Queue) await(ctx context.Context, c *call) {
 	} else if receipts != nil {
 		why = fmt.Sprintf("the service has accepted transaction %d, which has not ended", receipts[0].TransactionID)
 	}
-	q.endLocked(c, result{receipts, fmt.Errorf("%w before the purge had a result: %s", ctx.Err(), why)})
+	if q.calls[c.id] == c {
+		q.stores = append(q.stores, stored{Call: c.id, Life: -1})
+		q.endLocked(c, result{receipts, fmt.Errorf("%w before the purge had a result: %s", ctx.Err(), why)})
+		q.wakeUp()
+	}
 }
 
 // why returns what the purges of this process wait for, if it knows.
@@ -283,15 +276,11 @@ func (q *Queue) why() (text string) {
 
 // endLocked ends a call, unless it has ended.
 func (q *Queue) endLocked(c *call, r result) {
-	if q.calls[c.id] != c {
-		return
+	if q.calls[c.id] == c {
+		delete(q.calls, c.id)
+		c.result = result{r.receipts, failed(c.uris, r.err, webdelivery.OutcomeUnknown)}
+		close(c.ended)
 	}
-	if _, ok := errors.AsType[*webdelivery.QueueError](r.err); !ok && r.err != nil {
-		r.err = failed(c.uris, r.err, webdelivery.OutcomeUnknown)
-	}
-	delete(q.calls, c.id)
-	c.result = r
-	close(c.ended)
 }
 
 func (q *Queue) wakeUp() {
@@ -299,11 +288,4 @@ func (q *Queue) wakeUp() {
 	case q.wake <- struct{}{}:
 	default:
 	}
-}
-
-// addedAt returns when an entry was added, by the clock of Redis.
-func addedAt(id string) time.Time {
-	var ms int64
-	_, _ = fmt.Sscanf(id, "%d-", &ms)
-	return time.UnixMilli(ms)
 }

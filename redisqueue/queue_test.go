@@ -18,43 +18,6 @@ import (
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
-// Callers of several processes share requests, and each gets the receipt of the request that carried its URI.
-func TestProcessesShareRequests(t *testing.T) {
-	t.Parallel()
-	inWorld(t, func(w *world) {
-		const processes, callers = 4, 10
-		w.pause(time.Second)
-		var all sync.WaitGroup
-		var mu sync.Mutex
-		receipts := map[string]int64{}
-		for p := range processes {
-			q := w.process()
-			for c := range callers {
-				all.Go(func() {
-					i := p*callers + c
-					got, err := q.Purge(w.soon(), object(i), object(i/2))
-					if assert.NoError(w, err) {
-						mu.Lock()
-						defer mu.Unlock()
-						receipts[pattern(i)] = got[0].TransactionID
-					}
-				})
-			}
-		}
-		all.Wait()
-		requests := w.service.Purged()
-		assert.LessOrEqual(w, len(requests), processes)
-		for _, p := range requests {
-			for _, u := range p.URIs {
-				if receipts[u.URIPattern] == p.TransactionID {
-					delete(receipts, u.URIPattern)
-				}
-			}
-		}
-		assert.Empty(w, receipts, "calls with another receipt")
-	})
-}
-
 // One caller alone waits for the linger, the permit and the request, and leaves nothing in Redis.
 func TestNothingIsLeft(t *testing.T) {
 	t.Parallel()
@@ -109,29 +72,6 @@ func TestRefusedURIs(t *testing.T) {
 			})
 		}
 		all.Wait()
-	})
-}
-
-// A call ends when its own URIs are decided: here the search for the refused ones takes more than 20 permits.
-func TestTheSearchKeepsNobodyWaiting(t *testing.T) {
-	t.Parallel()
-	inWorld(t, func(w *world) {
-		w.pause(time.Second)
-		first, q := w.process(), w.process()
-		ctx, cancel := context.WithCancel(w.soon())
-		var searched sync.WaitGroup
-		defer searched.Wait()
-		defer cancel()
-		wait := w.purging(w.soon(), first)
-		w.until("the first call is in Redis", func() bool { return w.pending(q) == 1 })
-		for i := range 16 {
-			searched.Go(func() {
-				_, _ = q.Purge(ctx, webdelivery.Exact(fmt.Sprintf("https://www.example.org/%d", i)))
-			})
-		}
-		w.until("all calls are in Redis", func() bool { return w.pending(q) == 17 })
-		w.allGood(wait())
-		assert.Positive(w, w.pending(q), "others are still searched")
 	})
 }
 

@@ -15,13 +15,13 @@ import (
 
 const (
 	linger    = 2 * tick         // time for calls of other processes that react to the same change
-	quietFor  = time.Second      // after which a sender with nothing to send makes room for others
 	idleLease = 2 * time.Second  // of a sender without calls of its own, which may end without Close
 	standBack = 10 * time.Minute // how long a process that could not purge leaves the lease to others
 	unwanted  = 2 * idleTick     // after which a free lease may be taken even then
 	mostTries = 3                // how many senders in a row may fail to purge a call
 	waitFor   = time.Hour        // for a transaction; the process of the caller may have died
 	checked   = 100              // maximum calls of which the sender learns in an exchange whether they are gone
+	mostRead  = 16 << 20         // bytes of entries that the sender has read and that have no result, or four requests
 )
 
 // beat is a sign of life of the sender, the process that purges for the fleet. It is stored as the key "lease". No
@@ -41,11 +41,10 @@ type term struct {
 	end     context.CancelFunc
 	expiry  *time.Timer       // ends it
 	last    string            // the entry that was read last
-	open    map[string]*entry // that have no stored result, by call
+	open    map[string]*entry // that have no result, by call
 	bytes   int               // that these take
 	waits   map[int64]*wait   // for transactions, by ID
 	from    time.Time         // nothing is sent before
-	until   time.Time         // then it ends, unless there is more to send
 	decided time.Time         // when the service last decided about a purge; zero if it has not
 	failure error             // why this process cannot purge
 }
@@ -53,12 +52,11 @@ type term struct {
 // entry is a call that this process sends.
 type entry struct {
 	id, call string
-	uris     []webdelivery.PurgeURI
-	size     int // in bytes, but less if it only waits for its transactions
+	uris     []webdelivery.PurgeURI // nil if they are unreadable
+	size     int                    // in bytes, or less if it only waits for its transactions
 	added    time.Time
-	known    result // its error if it is unreadable, or what the service has accepted
+	known    result // what the service has accepted
 	stop     context.CancelFunc
-	decided  bool // it has a result
 }
 
 // wait is a wait for a transaction, which several entries share.
@@ -69,75 +67,83 @@ type wait struct {
 	err     error
 }
 
-// orderLocked returns what this process tells Redis, and its next beat if it is the sender or wants to become it.
-func (q *Queue) orderLocked(why string) (o order, next beat) {
-	now, own := time.Now(), len(q.calls) > 0
-	next = beat{q.beat.Number + 1, q.process, q.options.Lease, why, q.beat.Fails}
+// working reports whether this process has calls, or may get some, so that it works for others, too.
+func (q *Queue) working() bool { return len(q.calls) > 0 || q.closing.IsZero() }
+
+// orderLocked returns what this process tells Redis, with its next beat if it is the sender or wants to become it.
+func (q *Queue) orderLocked(why string) order {
+	t, own := q.term, len(q.calls) > 0
+	if t != nil && t.Err() != nil && t.failure == nil && q.ctx.Err() == nil {
+		q.endTermLocked() // its lease has ended
+		t = nil
+	}
+	o := order{Known: q.known, Name: q.process, Last: "0-0", Room: atOnceBytes}
+	next, writes := beat{q.beat.Number + 1, q.process, q.options.Lease, why, q.beat.Fails}, true
 	if !own {
 		next.Lease = min(next.Lease, idleLease)
 	}
-	if t := q.term; t != nil && t.Err() != nil && t.failure == nil && q.ctx.Err() == nil {
-		q.endTermLocked() // its lease has ended
-	}
-	writes, leaves := true, false
-	switch t := q.term; {
+	switch {
 	case t == nil:
-		free, since := q.beat.Sender == q.process, now.Sub(q.seen)
-		free = (free || since > q.beat.Lease) && (now.After(q.rest) || since > q.beat.Lease+unwanted)
-		writes = free && (own || !q.closed && q.length > 0)
-	case t.failure != nil:
-		q.condemnLocked(t)
-		next.Fails = append(next.Fails[max(0, len(next.Fails)-mostTries+1):], t.last)
-		next.Why, leaves, q.rest = oneLine(t.failure), true, now.Add(standBack)
-	default:
-		if next.Why = cmp.Or(why, q.beat.Why); !t.decided.IsZero() {
-			next.Why, next.Fails, q.rest = why, nil, time.Time{}
+		free := time.Since(q.seen) // for so long
+		if q.beat.Sender != q.process {
+			free -= q.beat.Lease
 		}
-		o, leaves = q.readLocked(t, own || !q.closed)
+		writes = free > 0 && (time.Now().After(q.rest) || free > unwanted) && (own || q.working() && q.length > 0)
+	case t.failure != nil:
+		next.Sender, next.Why, q.rest = "", oneLine(t.failure), time.Now().Add(standBack)
+		next.Fails = append(next.Fails[max(0, len(next.Fails)-mostTries+1):], t.last)
+		q.condemnLocked(t, next.Fails)
+	case q.leavesLocked(t):
+		next.Sender = ""
+	default:
+		if t.decided.IsZero() {
+			next.Why = cmp.Or(why, q.beat.Why)
+		} else {
+			next.Fails, q.rest = nil, time.Time{}
+		}
 		if next.Lease < q.beat.Lease {
 			t.expiry.Reset(next.Lease) // others may see this beat although its reply is lost
 		}
+		q.readLocked(t, &o)
 	}
-	if leaves {
-		next.Sender, next.Lease = "", 0
+	if next.Sender == "" {
+		next.Lease, o.Room = 0, 0
 		q.endTermLocked()
 	}
 	if writes {
 		text, _ := json.Marshal(next) //nolint:errchkjson,musttag // no value of this type fails
 		o.Beat = string(text)
 	}
-	o.Last = cmp.Or(o.Last, "0-0")
-	o.Known, o.Name, o.Life = q.known, q.process, lifetime.Milliseconds()
-	o.Left, o.Store = q.left[:min(len(q.left), atOnce)], q.stores[:min(len(q.stores), atOnce)]
-	return o, next
+	o.Store = q.stores[:min(len(q.stores), atOnce)]
+	return o
 }
 
-// readLocked returns what the sender wants to read, and whether it leaves: it has nothing to send, or no longer works for
-// others and has no request under way.
-func (q *Queue) readLocked(t *term, works bool) (o order, leaves bool) {
-	if works && len(t.open)+len(q.calls) > 0 {
-		t.until = time.Now().Add(quietFor)
-	}
-	if o.Last = t.last; works && t.bytes < 4*max(q.options.MaxBodyBytes, 4<<20) {
-		o.Room = atOnceBytes
+// leavesLocked reports whether the sender makes room for others: there is nothing to send, or it closes. Then it waits
+// for its requests for a moment, so that they need not be sent again.
+func (q *Queue) leavesLocked(t *term) bool {
+	over := q.local.Stats().InFlight == 0 || time.Since(q.closing) > time.Second
+	return len(t.open)+len(q.calls)+len(q.stores) == 0 || !q.working() && over || q.ctx.Err() != nil
+}
+
+// readLocked adds to an order what the sender wants to know.
+func (q *Queue) readLocked(t *term, o *order) {
+	if o.Last = t.last; !q.working() || t.bytes >= max(mostRead, 4*q.options.MaxBodyBytes) {
+		o.Room = 0
 	}
 	for call := range t.open { // in random order
 		if o.Open = append(o.Open, call); len(o.Open) == checked {
 			break
 		}
 	}
-	idle := len(q.stores) == 0 && q.local.Stats().InFlight == 0
-	return o, time.Now().After(t.until) || !works && idle || q.ctx.Err() != nil
 }
 
-// condemnLocked ends the calls that this sender and enough others before it could not purge.
-func (q *Queue) condemnLocked(t *term) {
-	before := q.beat.Fails[max(0, len(q.beat.Fails)-mostTries+1):]
+// condemnLocked ends the calls that this sender and enough others before it could not purge. fails are the entries that
+// these read last.
+func (q *Queue) condemnLocked(t *term, fails []string) {
 	for _, e := range t.open {
-		untried := len(before) < mostTries-1 || slices.ContainsFunc(before, func(last string) bool { return later(e.id, last) })
+		untried := len(fails) < mostTries || slices.ContainsFunc(fails, func(last string) bool { return later(e.id, last) })
 		if !untried && time.Since(e.added) > q.options.Lease { // a new password may take seconds to arrive
-			err := failed(e.uris, t.failure, webdelivery.OutcomeUnknown, failures(e.known.err)...)
-			q.storeLocked(e, result{e.known.receipts, err}, q.options.Keep)
+			q.storeLocked(t, e, result{e.known.receipts, t.failure}, q.options.Keep)
 		}
 	}
 }
@@ -151,50 +157,36 @@ func later(id, other string) bool {
 }
 
 // sentLocked notes the reply to an order that was sent at a certain time.
-func (q *Queue) sentLocked(o order, next beat, r reply, sent time.Time) {
-	q.left, q.stores = q.left[len(o.Left):], q.stores[len(o.Store):]
-	q.observeLocked(r.Beat)
-	if o.Beat == "" || next.Sender == "" || r.Beat != o.Beat {
+func (q *Queue) sentLocked(o order, r reply, sent time.Time) {
+	q.stores = q.stores[len(o.Store):]
+	if o.Beat == "" || o.Beat != q.known || q.beat.Sender == "" {
 		q.endTermLocked()
 		return
 	}
 	if q.term == nil {
-		q.term = &term{open: map[string]*entry{}, waits: map[int64]*wait{}, until: time.Now().Add(quietFor)}
+		q.term = &term{open: map[string]*entry{}, waits: map[int64]*wait{}, from: time.Now().Add(linger)}
 		q.term.Context, q.term.end = context.WithCancel(q.ctx)
 		q.term.expiry = time.AfterFunc(time.Hour, q.term.end)
 		q.wakeUp()
 	}
 	t := q.term
 	t.last = r.Last
-	t.expiry.Reset(time.Until(sent.Add(next.Lease)))
-	for _, s := range o.Store {
-		if s.Life > 0 {
-			r.Gone = append(r.Gone, s.Call)
-		}
-	}
+	t.expiry.Reset(time.Until(sent.Add(q.beat.Lease)))
 	for _, call := range r.Gone {
 		if e := t.open[call]; e != nil {
-			e.stop()
-			delete(t.open, call)
-			t.bytes -= e.size
+			t.drop(e)
 		}
 	}
 	for _, found := range r.Entries {
-		if len(t.open) == 0 {
-			t.from = time.Now().Add(linger)
-		}
 		if e := t.open[found.Call]; e != nil { // it was added again after a loss of data
 			e.id = found.ID
 			continue
 		}
 		e := &entry{id: found.ID, call: found.Call, size: len(found.URIs) + 1000}
 		e.added = time.Now().Add(-time.Duration(found.Age * float64(time.Millisecond)))
-		err := json.Unmarshal([]byte(found.URIs), &e.uris)
-		if cmp.Or(err, webdelivery.PurgeRequest{URIs: e.uris}.Validate()) != nil {
-			e.uris, e.known.err = nil, errors.New("redisqueue: unreadable call in Redis")
-		} else if _, accepted, _ := strings.Cut(found.Known, " "); accepted != "" {
-			e.known = decode(accepted)
-		}
+		_ = json.Unmarshal([]byte(found.URIs), &e.uris) // without URIs, it is refused
+		_, accepted, _ := strings.Cut(found.Known, " ")
+		e.known = decode(accepted)
 		t.open[e.call], t.bytes = e, t.bytes+e.size
 		ctx, stop := context.WithCancel(t)
 		e.stop = stop
@@ -202,42 +194,49 @@ func (q *Queue) sentLocked(o order, next beat, r reply, sent time.Time) {
 	}
 }
 
+// drop ends the purge of an entry that has a result, or whose caller has left.
+func (t *term) drop(e *entry) {
+	e.stop()
+	delete(t.open, e.call)
+	t.bytes -= e.size
+}
+
 // storeLocked has the result of an entry stored, or with a life of 0 what the service has accepted of it so far.
-func (q *Queue) storeLocked(e *entry, r result, life time.Duration) {
-	if life > 0 && strings.HasPrefix(e.call, awaited) {
+func (q *Queue) storeLocked(t *term, e *entry, r result, life time.Duration) {
+	if t.open[e.call] != e { // it has a result, or its caller has left
+		return
+	}
+	r.err = failed(e.uris, r.err, webdelivery.OutcomeUnknown)
+	if life == 0 {
+		t.bytes, e.size = t.bytes-e.size+e.size/8, e.size/8
+	} else if t.drop(e); strings.HasPrefix(e.call, awaited) {
 		life = time.Minute + 3*q.options.Lease // its caller reads it soon
 	}
-	if !e.decided {
-		e.decided = life > 0
-		q.stores = append(q.stores, stored{e.id, e.call, r.encode(), life.Milliseconds()})
-		q.wakeUp()
-	}
+	q.stores = append(q.stores, stored{e.id, e.call, r.encode(), life.Milliseconds()})
+	q.wakeUp()
 }
 
 // purge purges an entry and has its result stored, unless the term has ended, the caller has left, or this process
 // cannot purge, so that another one is to try. Of what the service has accepted, it only waits for the transactions.
 func (q *Queue) purge(ctx context.Context, t *term, e *entry) {
 	r, stands := e.known, true
-	if e.uris != nil && r.receipts == nil {
+	if r.receipts == nil {
 		r, stands = q.submit(ctx, t, e)
 	}
-	for _, receipt := range r.receipts {
-		if !q.options.Wait {
-			break
-		}
-		if err := q.transaction(ctx, t, receipt.TransactionID); err != nil {
-			r.err = failed(e.uris, err, webdelivery.OutcomeUnknown, failures(r.err)...)
+	for i := 0; q.options.Wait && i < len(r.receipts); i++ {
+		if err := q.transaction(ctx, t, r.receipts[i].TransactionID); err != nil {
+			r.err = failed(e.uris, err, webdelivery.OutcomeUnknown)
 		}
 		stands = ctx.Err() == nil
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if stands {
-		q.storeLocked(e, r, q.options.Keep)
+		q.storeLocked(t, e, r, q.options.Keep)
 	}
 }
 
-// submit sends the URIs of an entry, and reports whether the result stands. If this process cannot purge, the term ends.
+// submit sends the URIs of an entry, and reports whether the result stands. If this process cannot purge, its term ends.
 func (q *Queue) submit(ctx context.Context, t *term, e *entry) (r result, stands bool) {
 	sleep(ctx, time.Until(t.from))
 	within, cancel := context.WithDeadline(ctx, e.added.Add(q.options.Keep))
@@ -250,14 +249,12 @@ func (q *Queue) submit(ctx context.Context, t *term, e *entry) (r result, stands
 	switch {
 	case fault == nil:
 		if t.decided = time.Now(); q.options.Wait && r.receipts != nil {
-			q.storeLocked(e, r, 0)
-			t.bytes, e.size = t.bytes-e.size+e.size/8, e.size/8
+			q.storeLocked(t, e, r, 0)
 		}
 	case ctx.Err() != nil:
 		return r, false
 	case within.Err() != nil:
-		fault = fmt.Errorf("redisqueue: not sent any more after waiting for longer than Options.Keep, %v; purge again", q.options.Keep)
-		r.err = failed(e.uris, fault, webdelivery.OutcomeUnknown)
+		r.err = fmt.Errorf("redisqueue: not sent any more after waiting for longer than Options.Keep, %v; purge again", q.options.Keep)
 	case errors.Is(fault, webdelivery.ErrUnauthorized), !t.decided.After(began): // otherwise only these URIs break connections
 		q.cannotPurgeLocked(t, fault)
 		return r, false
@@ -282,8 +279,8 @@ func (q *Queue) cannotPurgeLocked(t *term, why error) {
 // and has accepted none. Of what the service has not refused alone, the outcome becomes unknown: an earlier sender may
 // have sent it.
 func faultOf(r result) (cause error) {
-	all, _ := errors.AsType[*webdelivery.QueueError](r.err)
-	for i := range failures(r.err) {
+	all, ok := errors.AsType[*webdelivery.QueueError](r.err)
+	for i := 0; ok && i < len(all.Failures); i++ {
 		f := &all.Failures[i]
 		if f.Outcome == webdelivery.OutcomeNotApplied && !errors.Is(f.Err, webdelivery.ErrBadRequest) {
 			f.Outcome, all.Outcome = webdelivery.OutcomeUnknown, webdelivery.OutcomeUnknown

@@ -4,14 +4,11 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"log"
 	"os"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
@@ -20,15 +17,8 @@ import (
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
-// TestMain runs the tests, or becomes one of the processes that a test starts.
 func TestMain(m *testing.M) {
 	redis.SetLogger(silence{}) // tests stop servers on purpose
-	if os.Getenv(setUpOf) != "" {
-		if err := runChild(os.Stdin, os.Stdout); err != nil {
-			log.Fatal(err)
-		}
-		return
-	}
 	flag.Parse()
 	_ = flag.Set("test.parallel", "8") // tests mostly wait for permits
 	os.Exit(m.Run())
@@ -143,15 +133,6 @@ func (w *world) enqueue(q *redisqueue.Queue, uris ...webdelivery.PurgeURI) (id s
 	id, err := q.Enqueue(w.soon(), uris...)
 	require.NoError(w, err)
 	return id
-}
-
-// info returns a number that Redis tells about itself.
-func (w *world) info(section, name string) (n int) {
-	text, err := w.admin().Info(w.Context(), section).Result()
-	assert.NoError(w, err)
-	_, rest, _ := strings.Cut(text, name+":")
-	_, _ = fmt.Sscan(rest, &n)
-	return n
 }
 
 // within returns a context for one call.

@@ -3,6 +3,7 @@ package redistest
 import (
 	"context"
 	"net"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,18 +16,27 @@ type Proxy struct {
 	Dropped atomic.Int64 // number of replies lost
 
 	delay time.Duration
+	gone  chan struct{} // closed by Close
+	once  sync.Once
 }
+
+// Close cuts all connections, for good.
+func (p *Proxy) Close() { p.once.Do(func() { close(p.gone) }) }
 
 // NewProxy starts a proxy to the server at addr. It delays each direction by delay.
 func NewProxy(t *testing.T, addr string, delay time.Duration) *Proxy {
 	t.Helper()
-	p := &Proxy{delay: delay}
+	p := &Proxy{delay: delay, gone: make(chan struct{})}
 	p.Addr = listen(t, func(client net.Conn) {
 		server, err := new(net.Dialer).DialContext(context.Background(), "tcp", addr)
 		if err != nil {
 			_ = client.Close()
 			return
 		}
+		go func() {
+			<-p.gone
+			_, _ = client.Close(), server.Close()
+		}()
 		go p.pipe(server, client, func() bool { return false })
 		p.pipe(client, server, func() bool {
 			if p.Lost.Add(-1) < 0 {
@@ -36,6 +46,7 @@ func NewProxy(t *testing.T, addr string, delay time.Duration) *Proxy {
 			return true
 		})
 	})
+	t.Cleanup(p.Close)
 	return p
 }
 
