@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -63,27 +62,6 @@ func TestRedisIsRestarted(t *testing.T) {
 	})
 }
 
-// A restart from a snapshot brings back calls that have ended and forgets those that came later.
-func TestRedisComesBackFromASnapshot(t *testing.T) {
-	t.Parallel()
-	inWorld(t, func(w *world) {
-		q, other := w.process(brief), w.process(brief)
-		w.pause(time.Hour)
-		wait := w.purging(w.soon(), q)
-		w.queued(1)
-		require.NoError(w, w.admin().Save(w.Context()).Err())
-		w.goOn()
-		w.allGood(wait())
-		w.pause(time.Hour)
-		wait = w.purging(w.soon(), q, other)
-		w.queued(2)
-		w.redis.Kill()
-		require.NoError(w, w.redis.Start())
-		w.goOn()
-		w.allGood(wait())
-	})
-}
-
 // While Redis hangs, callers leave with their contexts or fail, and all goes on when it wakes up.
 func TestRedisHangs(t *testing.T) {
 	t.Parallel()
@@ -125,46 +103,6 @@ func TestRedisIsDown(t *testing.T) {
 		_, err = q.Purge(w.within(500*time.Millisecond), object(1))
 		require.ErrorIs(w, err, context.DeadlineExceeded)
 		require.ErrorContains(w, err, w.redis.Addr)
-	})
-}
-
-// The processes follow a failover to a replica that has lost the last calls.
-func TestFailover(t *testing.T) {
-	t.Parallel()
-	inWorld(t, func(w *world) {
-		replica := w.redis.Another(w.T, asUser(w.T)...)
-		to := redis.NewClient(&redis.Options{Addr: replica.Addr})
-		defer to.Close()
-		host, port, err := net.SplitHostPort(w.redis.Addr)
-		require.NoError(w, err)
-		require.NoError(w, to.ReplicaOf(w.Context(), host, port).Err())
-		var master atomic.Value
-		master.Store(w.redis.Addr)
-		process := func() *redisqueue.Queue {
-			o := redisOptions("the master")
-			o.Dialer = func(ctx context.Context, network, _ string) (net.Conn, error) {
-				return new(net.Dialer).DialContext(ctx, network, master.Load().(string))
-			}
-			rdb := redis.NewClient(o)
-			w.Cleanup(func() { _ = rdb.Close() })
-			return w.queue(rdb, w.client(rdb), brief)
-		}
-		queues := []*redisqueue.Queue{process(), process(), process()}
-		w.pause(time.Hour)
-		wait := w.purging(w.soon(), queues[:2]...)
-		w.queued(2)
-		w.until("the replica has the calls", func() bool {
-			info, _ := to.Info(w.Context(), "replication").Result()
-			return strings.Contains(info, "master_link_status:up") && w.hasCalls(to, 2)
-		})
-		require.NoError(w, to.ReplicaOf(w.Context(), "NO", "ONE").Err())
-		waitLost := w.purging(w.soon(), queues...)
-		w.queued(5)
-		w.redis.Kill()
-		master.Store(replica.Addr)
-		require.NoError(w, to.Del(w.Context(), "webdelivery:purge").Err())
-		w.allGood(wait())
-		w.allGood(waitLost())
 	})
 }
 

@@ -40,36 +40,27 @@ func TestNothingIsLeft(t *testing.T) {
 	})
 }
 
-// Only the callers of refused URIs fail, in every process, and the others do not wait until these are found.
+// Only the callers of refused URIs fail, in every process, and learn the outcome of each URI.
 func TestRefusedURIs(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
 		w.pause(time.Second)
-		onlyRefused := func(err error) {
-			failure, ok := errors.AsType[*webdelivery.QueueError](err)
-			if assert.True(w, ok, "%v", err) && assert.Len(w, failure.Failures, 1) {
-				assert.Equal(w, refused, failure.Failures[0].URI)
-				assert.Equal(w, webdelivery.OutcomeNotApplied, failure.Failures[0].Outcome)
-				assert.ErrorIs(w, failure.Failures[0].Err, webdelivery.ErrBadRequest)
-			}
-		}
 		var all sync.WaitGroup
 		for i, q := range []*redisqueue.Queue{w.process(), w.process()} {
-			all.Go(func() {
-				_, err := q.Purge(w.soon(), refused)
-				onlyRefused(err)
-				assert.Equal(w, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
-			})
-			all.Go(func() {
-				_, err := q.Purge(w.soon(), object(i))
-				assert.NoError(w, err)
-			})
-			all.Go(func() {
-				receipts, err := q.Purge(w.soon(), object(10+i), refused)
-				assert.Len(w, receipts, 1, "a part was purged")
-				assert.Equal(w, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
-				onlyRefused(err)
-			})
+			for _, uris := range [][]webdelivery.PurgeURI{{object(i)}, {refused}, {object(10 + i), refused}} {
+				all.Go(func() {
+					receipts, err := q.Purge(w.soon(), uris...)
+					good := len(uris)
+					if failure, ok := errors.AsType[*webdelivery.QueueError](err); ok && assert.Len(w, failure.Failures, 1) {
+						good--
+						assert.Equal(w, refused, failure.Failures[0].URI)
+						assert.Equal(w, webdelivery.OutcomeNotApplied, failure.Failures[0].Outcome)
+						assert.ErrorIs(w, failure.Failures[0].Err, webdelivery.ErrBadRequest)
+					}
+					assert.Len(w, receipts, good)
+					assert.Equal(w, uris[0] == refused, webdelivery.OutcomeOf(err) == webdelivery.OutcomeNotApplied, "unknown if a part was purged")
+				})
+			}
 		}
 		all.Wait()
 	})
@@ -175,24 +166,6 @@ func (w *world) result(q *redisqueue.Queue, id string) (receipts []*webdelivery.
 	return receipts, err
 }
 
-// URIs of Enqueue outlive their process: another one finds them without a caller of its own.
-func TestTheProcessOfEnqueueEnds(t *testing.T) {
-	t.Parallel()
-	inWorld(t, func(w *world) {
-		w.pause(time.Hour)
-		q := w.process(brief)
-		id := w.enqueue(q, object(1))
-		require.NoError(w, q.Close(w.soon()))
-		_, err := q.Enqueue(w.soon(), object(2))
-		require.ErrorIs(w, err, webdelivery.ErrQueueClosed)
-		_, err = q.Purge(w.soon(), object(2))
-		require.ErrorIs(w, err, webdelivery.ErrQueueClosed)
-		w.goOn()
-		_, err = w.result(w.process(brief), id)
-		require.NoError(w, err)
-	})
-}
-
 // With Wait a purge ends with its transaction, whose bad end is a result.
 func TestWait(t *testing.T) {
 	t.Parallel()
@@ -266,13 +239,16 @@ func TestClose(t *testing.T) {
 		go func() { closed <- q.Close(w.soon()) }()
 		w.allGood(wait())
 		require.NoError(w, <-closed)
+		_, err := q.Enqueue(w.soon(), object(2))
+		require.ErrorIs(w, err, webdelivery.ErrQueueClosed)
+		assert.Equal(w, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 
 		q = w.process()
 		remove := w.service.Fail(webdeliverytest.FaultRule{Path: "/cache/purge", Delay: time.Hour})
 		wait = w.purging(w.soon(), q)
 		w.until("the request is under way", func() bool { return w.service.Count(http.MethodPost, "/cache/purge") == 2 })
 		require.ErrorIs(w, q.Close(w.within(time.Millisecond)), context.DeadlineExceeded)
-		err := wait()[0]
+		err = wait()[0]
 		require.ErrorIs(w, err, webdelivery.ErrQueueClosed)
 		assert.Equal(w, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
 		remove()
