@@ -580,6 +580,35 @@ func TestAWrongTransactionAndASessionThatEnds(t *testing.T) {
 	})
 }
 
+// A refusal of an earlier session that arrives late says nothing about the present one: the call is sent again, without
+// another login. The first purge causes the login, and its own retry takes so long that nothing has cured the doubt yet.
+func TestALateRefusalOfAnEarlierSession(t *testing.T) {
+	t.Parallel()
+	for path, status := range map[string]int{"/cache/purge": 403, "/tasks/*": 401} {
+		fixture.InService(t, fixture.BySession, func(f *fixture.Fixture) {
+			f.Srv.AddTask(testserver.TaskSpec{ID: "t"})
+			call := func() error {
+				if path == "/cache/purge" {
+					return fixture.Submit.Call(f.Context(), f.Client)
+				}
+				_, err := f.Client.Tasks.Get(f.Context(), "t")
+				return err
+			}
+			require.NoError(f, call())
+			time.Sleep(2 * time.Second) // both may be sent at once
+			var late sync.WaitGroup
+			for i := range 2 {
+				f.AddFault(testserver.Fault{Path: path, Status: status, Delay: time.Duration(2*i+1) * time.Second, Count: 1})
+				late.Go(func() { assert.NoError(f, call()) })
+				time.Sleep(time.Nanosecond)
+			}
+			f.AddFault(testserver.Fault{Path: path, Delay: 10 * time.Second, Count: 1})
+			late.Wait()
+			assert.Equal(f, 2, f.Srv.Logins())
+		})
+	}
+}
+
 // A login that fails for a moment fails no purge of a queue.
 func TestALoginThatFailsForAMoment(t *testing.T) {
 	t.Parallel()

@@ -230,6 +230,9 @@ func (c *call) carryOut(v verdict) bool {
 		return true
 	case v.action == retryFree:
 		return true
+	case v.action >= renew && c.login.replaced(generation): // so the refusal says nothing about the present session
+		c.newerThan, c.responded = generation, attempt{}
+		return true
 	case v.action == renew:
 		again = c.login.renew(generation, c.renewed) && !c.renewed
 	case v.action == renewDoubt:

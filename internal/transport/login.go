@@ -11,11 +11,15 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 )
 
-// login manages the session of a client. If there is no session, one login runs for all calls that need one, in its own
-// goroutine. No caller's deadline ends it, so it can succeed even if it takes longer than any caller waits; it ends
-// with the timeout of its attempts, or when the last waiting caller is canceled. Each session has a generation, so that
-// a call that learns late that its session was refused causes no login if another call has renewed the session
-// meanwhile.
+// login manages the session of a client. If there is no valid session, one login runs for all calls that need one, in
+// its own goroutine. No caller's deadline ends it, so it can succeed even if it takes longer than any caller waits; it
+// ends with the timeout of its attempts, or when the last waiting caller is canceled.
+//
+// The fields answer one question: does a refused call get another login? A refusal of an earlier generation says nothing
+// of the present session, with which the call is sent again. A certain refusal (401) ends the session, and the next call
+// logs in; if no call has worked with it, the account itself may be refused, and logins are put off for a while. A
+// refusal that may have another cause (403) is worth one login: if that did not cure the status, further ones are not,
+// until half a minute has passed.
 type login struct {
 	create LogIn
 	learn  func(token redact.Secret) // called before a session is used
@@ -161,6 +165,13 @@ func (l *login) doubt(status int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.possible() && (!slices.Contains(l.session.doubted, status) || time.Since(l.session.created) >= maxCoolDown)
+}
+
+// replaced reports whether a later session has taken the place of one.
+func (l *login) replaced(generation uint64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return generation < l.session.generation
 }
 
 // newest returns the newest session, and whether it is still valid.
