@@ -131,9 +131,8 @@ fmt:
 	for m in . $(MODULES) tools tools/workflows; do (cd $$m && $(LINT) fmt ./...) || exit 1; done
 
 # What the SDK costs beside net/http and encoding/json; takes some minutes. Times are shown, not judged. BENCH=Rows measures
-# a part, and BENCH_FLAGS="-tags peers" also other SDKs. BENCH=Shares simulates processes that share the limit.
+# a part, and BENCH_FLAGS="-tags peers" also other SDKs.
 bench:
-	go test -run '^$$' -bench '$(BENCH)' -benchtime 1x ./internal/pace
 	cd tools/bench && go test -run '^$$' -bench '$(BENCH)' -count 6 $(BENCH_FLAGS) . | tee bench.txt
 	@cd tools/bench && go tool benchstat -table .name -col /by bench.txt
 

@@ -2,6 +2,7 @@ package pace
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"testing"
 	"testing/synctest"
@@ -11,53 +12,61 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The forecast assumes that requests on their way arrive now, and that all purges are accepted.
+// A caller fails at once if its deadline is before the earliest possible permit, and the error says when that is.
 func TestForecast(t *testing.T) {
 	t.Parallel()
-	now, ms := time.Unix(0, 0).Add(1000*apart), time.Millisecond
+	ms := time.Millisecond
 	for name, tt := range map[string]struct {
-		prepare func(l *Limiter)
+		prepare func(l *Limiter, now time.Time)
 		want    []time.Duration
 	}{
-		"unused": {func(*Limiter) {}, []time.Duration{0, 0, Hold, Hold, 2 * Hold}},
-		"slots":  {func(l *Limiter) { l.slots = []time.Time{onTheWay, now.Add(200 * ms)} }, []time.Duration{200 * ms, Hold, 200*ms + Hold, 2 * Hold}},
-		"a pause, then one place after the other": {func(l *Limiter) {
-			l.chance, l.refused, l.next, l.resume = first, now, now.Add(apart), now.Add(10*apart)
-		}, []time.Duration{10 * apart, 11 * apart, 12 * apart, 13 * apart}},
-		"a place, and none before it": {func(l *Limiter) { l.chance, l.refused, l.next = first, now, now.Add(3*apart) }, []time.Duration{3 * apart, 4 * apart}},
-		"after a random moment, the place that is next to it": {func(l *Limiter) {
-			l.chance, l.refused, l.next = first, now, now.Add(apart*17/10)
-		}, []time.Duration{apart * 17 / 10, 3 * apart, 4 * apart}},
-		"a minute after the last refusal, no places": {func(l *Limiter) {
-			l.chance, l.refused, l.next = first, now.Add(apart-busy), now.Add(apart)
-		}, []time.Duration{apart, 2 * apart, apart + Hold, apart + Hold}},
+		"slots":                 {func(l *Limiter, now time.Time) { l.slots = []time.Time{onTheWay, now.Add(200 * ms)} }, []time.Duration{200 * ms, Hold, 200*ms + Hold, 2 * Hold}},
+		"a pause":               {func(l *Limiter, now time.Time) { l.resume = now.Add(time.Minute) }, []time.Duration{time.Minute, time.Minute, time.Minute + Hold}},
+		"after a refusal":       {func(l *Limiter, now time.Time) { l.next = now.Add(3 * time.Second) }, []time.Duration{3 * time.Second, 3 * time.Second, 3*time.Second + Hold}},
+		"a request on its way":  {func(l *Limiter, _ time.Time) { l.slots = []time.Time{onTheWay, onTheWay} }, []time.Duration{Hold, Hold, 2 * Hold}},
+		"in front of a limiter": {func(l *Limiter, now time.Time) { l.slots, l.next = nil, now.Add(time.Second) }, []time.Duration{time.Second, time.Second}},
 	} {
-		l := New()
-		tt.prepare(l)
-		next := l.forecast(now)
-		for i, want := range tt.want {
-			assert.Equal(t, want, next().Sub(now), "%s: %d", name, i)
-		}
+		synctest.Test(t, func(t *testing.T) {
+			l := New()
+			tt.prepare(l, time.Now())
+			all, cancel := context.WithCancel(t.Context())
+			for _, want := range tt.want {
+				ctx, stop := context.WithTimeout(t.Context(), want-1)
+				_, err := l.Acquire(ctx, patient())
+				stop()
+				require.Equal(t, &LateError{Wait: want, Deadline: want - 1}, err, name)
+				acquire(all, l, patient())
+			}
+			cancel()
+		})
 	}
-	assert.Zero(t, NewPace().forecast(now)().Sub(now))
 }
 
-// No permit comes before its forecast, whatever the chances are.
+// No caller fails because of its deadline if it could have got a permit: none comes before the forecast.
 func TestNoPermitComesEarly(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
 		synctest.Test(t, func(t *testing.T) {
 			l := New()
-			l.jitter = random.Float64
-			time.Sleep(time.Duration(random.Int64N(int64(time.Minute))))
-			l.chance, l.own, l.refused = first*random.Float64(), uint16(random.Uint32()), time.Now()
-			l.choose(time.Now(), false)
-			next := l.forecast(time.Now())
-			for i := range 40 {
-				want := next()
+			l.random = random.Float64
+			l.rate, l.refused = lowest+random.Float64(), time.Now()
+			ctx, cancel := context.WithTimeout(t.Context(), 0)
+			defer cancel()
+			for range 40 {
+				synctest.Wait()
+				w := &waiter{Caller: patient(), decided: make(chan struct{})}
+				w.deadline, _ = ctx.Deadline()
+				l.queue = []*waiter{w}
+				l.failLate(time.Now())
+				l.queue = nil
+				var late *LateError
+				forecast := time.Now()
+				if errors.As(w.err, &late) {
+					forecast = forecast.Add(late.Wait)
+				}
 				p := granted(t, l, patient())
-				require.False(t, time.Now().Before(want), "permit %d", i)
+				require.False(t, time.Now().Before(forecast))
 				p.End(time.Now())
 				p.Accepted()
 			}
@@ -101,19 +110,19 @@ func TestPatienceIsExact(t *testing.T) {
 	for _, tt := range []struct{ refusing, since time.Duration }{{0, 0}, {0, time.Minute}, {time.Minute, 0}} {
 		l := New()
 		l.refusing = now.Add(tt.refusing)
-		w := &waiter{Caller: &Caller{Patience: 5 * time.Minute, since: now.Add(tt.since)}, wake: make(chan struct{}, 1)}
+		w := &waiter{Caller: &Caller{Patience: 5 * time.Minute, since: now.Add(tt.since)}, decided: make(chan struct{})}
 		l.queue = []*waiter{w}
 		end := now.Add(max(tt.refusing, tt.since) + 5*time.Minute)
-		l.drop(end.Add(-1))
+		l.failLate(end.Add(-1))
 		require.NoError(t, w.err)
 		assert.Len(t, l.queue, 1)
-		l.drop(end)
+		l.failLate(end)
 		require.Equal(t, &RefusedError{5 * time.Minute}, w.err)
 		assert.Empty(t, l.queue)
 	}
 	l := New()
-	l.queue = []*waiter{{Caller: &Caller{Patience: time.Minute, since: now}, wake: make(chan struct{}, 1)}}
-	l.drop(now.Add(time.Hour))
+	l.queue = []*waiter{{Caller: &Caller{Patience: time.Minute, since: now}, decided: make(chan struct{})}}
+	l.failLate(now.Add(time.Hour))
 	assert.Len(t, l.queue, 1, "the service accepts purges")
 }
 
@@ -142,6 +151,7 @@ func TestLeaving(t *testing.T) {
 				}
 			}
 			assert.Equal(t, Hold, time.Since(began))
+			synctest.Wait()
 			assert.Empty(t, l.queue)
 		})
 	}

@@ -10,11 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// step asks a limiter for a permit at a time, and expects the permit or how long to wait for it.
+// step asks a limiter for a permit at a time, and expects it after a wait.
 type step struct {
 	at, wait time.Duration
 	end      time.Duration // arrival of the request, reported at once. -1: on its way, -2: not sent
 }
+
+const never = time.Duration(-1)
 
 // The first and the third of three requests are more than a second apart (service document, section 8). A slot becomes free
 // 1.05 s after the arrival of its request, however long the request took.
@@ -23,25 +25,34 @@ func TestSlots(t *testing.T) {
 	const ms = time.Millisecond
 	for name, steps := range map[string][]step{
 		"two at once, then 1.05 s after each arrival": {
-			{0, 0, 10 * ms}, {0, 0, 30 * ms}, {40 * ms, 1020 * ms, 0}, {1060 * ms, 0, 1060 * ms}, {1060 * ms, 20 * ms, 0}, {1080 * ms, 0, 0},
+			{0, 0, 10 * ms}, {0, 0, 30 * ms}, {40 * ms, 1020 * ms, 1060 * ms}, {1060 * ms, 20 * ms, 0}, {1080 * ms, 0, 0},
 		},
-		"a request on the way keeps its slot":        {{0, 0, -1}, {0, 0, 0}, {time.Hour, 0, -1}, {2 * time.Hour, untilWoken, 0}},
-		"a permit that was not used is free at once": {{0, 0, -2}, {0, 0, -2}, {0, 0, -1}, {0, 0, -1}, {0, untilWoken, 0}},
-		"an arrival in the future":                   {{0, 0, 5000 * ms}, {0, 0, 1000 * ms}, {0, 2050 * ms, 0}, {2050 * ms, 0, -1}, {2050 * ms, 4000 * ms, 0}},
+		"a request on the way keeps its slot":        {{0, 0, -1}, {0, 0, 0}, {time.Hour, 0, -1}, {2 * time.Hour, never, 0}},
+		"a permit that was not used is free at once": {{0, 0, -2}, {0, 0, -2}, {0, 0, -1}, {0, 0, -1}, {0, never, 0}},
+		"an arrival in the future":                   {{0, 0, 5000 * ms}, {0, 0, 1000 * ms}, {0, 2050 * ms, -1}, {2050 * ms, 4000 * ms, 0}},
 		"what was not taken does not pile up":        {{time.Hour, 0, time.Hour}, {time.Hour, 0, time.Hour}, {time.Hour, Hold, 0}},
 	} {
-		l, start := New(), time.Now()
-		for i, s := range steps {
-			permit, wait := l.take(&Caller{}, start.Add(s.at))
-			require.Equal(t, s.wait, wait, "%s: step %d", name, i)
-			switch {
-			case permit == nil, s.end == -1:
-			case s.end == -2:
-				permit.End(time.Time{})
-			default:
-				permit.End(start.Add(s.end))
+		synctest.Test(t, func(t *testing.T) {
+			l, start := New(), time.Now()
+			for i, s := range steps {
+				time.Sleep(s.at - time.Since(start))
+				ctx, cancel := context.WithCancel(t.Context())
+				time.AfterFunc(time.Hour, cancel)
+				permit, _ := l.Acquire(ctx, patient())
+				if s.wait == never {
+					assert.Nil(t, permit, "%s: step %d", name, i)
+					return
+				}
+				require.Equal(t, s.at+s.wait, time.Since(start), "%s: step %d", name, i)
+				switch s.end {
+				case -1:
+				case -2:
+					permit.End(time.Time{})
+				default:
+					permit.End(start.Add(s.end))
+				}
 			}
-		}
+		})
 	}
 }
 
@@ -129,7 +140,7 @@ func TestPaceAlone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l, began := NewPace(), time.Now()
-		for range 10 * most {
+		for range 100 {
 			p := granted(t, l, patient())
 			p.End(time.Now())
 		}

@@ -18,23 +18,22 @@ import (
 
 	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/internal/fixture"
-	"github.com/webdelivery/webdelivery-go/internal/shares"
 )
 
 // simulated counts the processes that were simulated. Each has a host of its own, as clients of one host share permits.
 var simulated atomic.Int64
 
-func measure(t *testing.T, crowd shares.Crowd, policy webdelivery.RetryPolicy) map[string]float64 {
+func measure(t *testing.T, c crowd, policy webdelivery.RetryPolicy) map[string]float64 {
 	t.Helper()
 	result := map[string]float64{}
-	crowd.Run(func(simulate func()) {
+	c.simulate(func(simulate func()) {
 		synctest.Test(t, func(*testing.T) { simulate() })
-	}, func(s *shares.Service, _ uint64) func() error {
+	}, func(s *limited, _ uint64) func() error {
 		service := fixture.RoundTripper(func(r *http.Request) (*http.Response, error) {
 			if _, err := io.Copy(io.Discard, r.Body); err != nil {
 				return nil, err
 			}
-			if !s.Purge() {
+			if !s.purge() {
 				return &http.Response{StatusCode: http.StatusServiceUnavailable, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
 			}
 			body := io.NopCloser(strings.NewReader(someReceipt))
@@ -59,20 +58,20 @@ func TestShares(t *testing.T) {
 		"random/20":   {"s/p50": 1, "s/p99": 20, "failed": 0},
 		"endless/3+5": {"s/p50": 5, "s/p99": 60, "max/min": 2.5, "failed": 1},
 	}
-	for _, crowd := range shares.Crowds() {
-		bound := bounds[crowd.Name]
+	for _, c := range crowds() {
+		bound := bounds[c.name]
 		if bound == nil && !all {
 			continue
 		}
-		t.Run(crowd.Name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			var policy webdelivery.RetryPolicy
-			if crowd.Ends() {
+			if c.ends() {
 				policy.ThrottleTimeout = time.Hour // until all are accepted
 			}
-			result := measure(t, crowd, policy)
+			result := measure(t, c, policy)
 			if all {
-				t.Logf("%s %v", crowd.Name, result)
+				t.Logf("%s %v", c.name, result)
 			}
 			for unit, most := range bound {
 				assert.LessOrEqual(t, result[unit], most, unit)

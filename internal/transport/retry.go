@@ -120,7 +120,7 @@ func (p Policy) decideTooFast(s situation) verdict {
 		return verdict{why: p.gaveUp()}
 	case !s.deadline.IsZero() && !s.now.Add(wait).Before(s.deadline):
 		return verdict{why: &pace.LateError{Wait: wait, Deadline: s.deadline.Sub(s.now), Refusing: true}}
-	case s.refusal.Everybody:
+	case s.refusal.Everybody && s.asked == 0:
 		wait = 0 // the limiter waits
 	}
 	return verdict{action: retryFree, wait: wait}

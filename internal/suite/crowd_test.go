@@ -1,6 +1,4 @@
-// Package shares simulates processes that purge for one customer and share nothing but the service's limit. It measures
-// what each of them gets. A process may be a client or anything else that purges; all run in one testing/synctest bubble.
-package shares
+package suite_test
 
 import (
 	"fmt"
@@ -10,8 +8,8 @@ import (
 	"time"
 )
 
-// Service accepts two purges in any second (service document, section 8).
-type Service struct {
+// limited is a service that accepts two purges in any second (service document, section 8).
+type limited struct {
 	countsRefused     bool
 	mu                sync.Mutex
 	random            *rand.Rand
@@ -22,8 +20,8 @@ type Service struct {
 // latency is the longest round trip. Each takes at least three quarters of it.
 const latency = 30 * time.Millisecond
 
-// Purge sends a request to the service, waits for the response, and reports whether it was accepted.
-func (s *Service) Purge() bool {
+// purge sends a request to the service, waits for the response, and reports whether it was accepted.
+func (s *limited) purge() bool {
 	s.mu.Lock()
 	there := latency/4 + time.Duration(s.random.Int64N(int64(latency/4)))
 	s.mu.Unlock()
@@ -33,7 +31,7 @@ func (s *Service) Purge() bool {
 	return ok
 }
 
-func (s *Service) arrive(now time.Time) bool {
+func (s *limited) arrive(now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for len(s.counted) > 0 && now.Sub(s.counted[0]) >= time.Second {
@@ -80,50 +78,50 @@ func (l load) put(all *sync.WaitGroup, random *rand.Rand, purge func()) {
 	}
 }
 
-// Crowd is a number of processes with their loads.
-type Crowd struct {
-	Name          string
+// crowd is a number of processes with their loads.
+type crowd struct {
+	name          string
 	countsRefused bool
 	runs          int
 	loads         []load
 	small         int // the first process whose waits are reported
 }
 
-// Crowds returns the loads under which the pace is measured.
-func Crowds() (all []Crowd) {
+// crowds returns the loads under which the pace is measured.
+func crowds() (all []crowd) {
 	for _, refused := range []bool{false, true} {
 		for _, c := range [][2]int{{20, 1}, {1, 15}, {2, 15}, {4, 15}, {8, 15}, {16, 15}, {8, 100}} {
 			name := fmt.Sprintf("once/%dx%d", c[0], c[1])
 			if refused {
 				name = fmt.Sprintf("refused=count/%dx%d", c[0], c[1])
 			}
-			all = append(all, Crowd{Name: name, countsRefused: refused, runs: 20, loads: slices.Repeat([]load{{purges: c[1]}}, c[0])})
+			all = append(all, crowd{name: name, countsRefused: refused, runs: 20, loads: slices.Repeat([]load{{purges: c[1]}}, c[0])})
 		}
 	}
 	for _, n := range []int{4, 20} {
 		loads := slices.Repeat([]load{{every: time.Duration(n) * time.Second}}, n)
-		all = append(all, Crowd{Name: fmt.Sprintf("random/%d", n), runs: 20, loads: loads})
+		all = append(all, crowd{name: fmt.Sprintf("random/%d", n), runs: 20, loads: loads})
 	}
 	for _, c := range [][2]int{{1, 1}, {3, 1}, {3, 5}, {8, 2}} {
 		loads := append(slices.Repeat([]load{{endless: true}}, c[0]), slices.Repeat([]load{{every: 10 * time.Second}}, c[1])...)
-		all = append(all, Crowd{Name: fmt.Sprintf("endless/%d+%d", c[0], c[1]), runs: 20, loads: loads, small: c[0]})
+		all = append(all, crowd{name: fmt.Sprintf("endless/%d+%d", c[0], c[1]), runs: 20, loads: loads, small: c[0]})
 	}
 	return all
 }
 
-// Ends reports whether all purges are there at the start.
-func (c Crowd) Ends() bool { return c.loads[0].purges > 0 }
+// ends reports whether all purges are there at the start.
+func (c crowd) ends() bool { return c.loads[0].purges > 0 }
 
-// Run simulates the crowd several times and reports the means: seconds until everything was purged, if the loads end, or
+// simulate runs the crowd several times and reports the means: seconds until everything was purged, if the loads end, or
 // else how long the random purges waited; the share of refused requests; failed purges in a run; and of the endless
 // processes, the largest number of purges divided by the smallest. inBubble runs a function in a bubble, and process
 // starts one that purges through the service.
-func (c Crowd) Run(
-	inBubble func(func()), process func(s *Service, seed uint64) (purge func() error), report func(value float64, unit string),
+func (c crowd) simulate(
+	inBubble func(func()), process func(s *limited, seed uint64) (purge func() error), report func(value float64, unit string),
 ) {
 	sums := map[string]float64{}
 	var slowest float64
-	for run := range uint64(c.runs) { //nolint:gosec // a small number
+	for run := range uint64(c.runs) {
 		inBubble(func() {
 			for unit, value := range c.run(run, process) {
 				sums[unit] += value / float64(c.runs)
@@ -139,8 +137,8 @@ func (c Crowd) Run(
 	report(slowest, "s/worst")
 }
 
-func (c Crowd) run(seed uint64, process func(s *Service, seed uint64) (purge func() error)) map[string]float64 {
-	s := &Service{countsRefused: c.countsRefused, random: rand.New(rand.NewPCG(seed, 1))}
+func (c crowd) run(seed uint64, process func(s *limited, seed uint64) (purge func() error)) map[string]float64 {
+	s := &limited{countsRefused: c.countsRefused, random: rand.New(rand.NewPCG(seed, 1))}
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	began, failed := time.Now(), 0.0
@@ -161,7 +159,7 @@ func (c Crowd) run(seed uint64, process func(s *Service, seed uint64) (purge fun
 	}
 	all.Wait()
 	result := map[string]float64{"failed": failed, "%refused": 100 * float64(s.refused) / float64(s.accepted+s.refused)}
-	if c.Ends() {
+	if c.ends() {
 		result["s"] = time.Since(began).Seconds()
 		return result
 	}

@@ -10,41 +10,71 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// constant is a jitter that never changes.
+// constant is a random number that is always the same.
 func constant(x float64) func() float64 { return func() float64 { return x } }
 
-// A refusal pauses everybody until the next place, or for as long as the service asks.
+// A refusal pauses everybody, at random for about as long as the rate says, or for as long as the service asks.
 func TestARefusalPausesEverybody(t *testing.T) {
 	t.Parallel()
-	start := time.Unix(0, 0).Add(1000 * apart) // a place
-	for _, tt := range []struct {
-		jitter       float64
-		asked, pause time.Duration
-	}{
-		{0.49, 0, apart + 49*apart/100}, // the next place is tried, at a random moment
-		{0.51, 0, (most + 1) * apart},   // no place gets a chance until the last
-		{0.49, 30 * time.Second, 30 * time.Second},
-		{0.51, time.Millisecond, (most + 1) * apart},
-	} {
-		l := NewPace()
-		l.jitter = constant(tt.jitter)
-		permit, _ := l.take(&Caller{}, start)
-		r := l.refuse(permit, start, tt.asked)
-		assert.InDelta(t, tt.pause, r.Wait, float64(time.Microsecond))
-		r.Wait = 0
-		assert.Equal(t, Refusal{Everybody: true, Since: start}, r)
-		_, wait := l.take(&Caller{}, start)
-		assert.InDelta(t, tt.pause, wait, float64(time.Microsecond))
-	}
+	synctest.Test(t, func(t *testing.T) {
+		for _, tt := range []struct {
+			random       float64
+			asked, pause time.Duration
+		}{
+			{0, 0, 500 * time.Millisecond},
+			{0.999, 0, 1499 * time.Millisecond},
+			{0, 30 * time.Second, 30 * time.Second},
+			{0.5, time.Millisecond, time.Second},
+			{0.5, 2 * time.Hour, time.Hour}, // the caller's patience
+		} {
+			l, began := NewPace(), time.Now()
+			l.random = constant(tt.random)
+			r := granted(t, l, patient()).Refused(tt.asked)
+			assert.Equal(t, Refusal{Wait: tt.pause, Everybody: true, Since: began}, r)
+			granted(t, l, patient())
+			assert.Equal(t, tt.pause, time.Since(began))
+		}
+	})
 }
 
-// A purge that is refused again while others are accepted does not slow the others down. Only this purge waits, each
-// time longer: from half to all of 0.5, 1, 2 and up to 16 s, at random.
+// The rate falls with each refusal and grows with each accepted purge, within bounds. It ends a minute after the last
+// refusal.
+func TestRate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := NewPace()
+		for _, want := range []float64{first, first * keep, first * keep * keep} {
+			granted(t, l, patient()).Refused(0)
+			assert.InDelta(t, want, l.rate, 1e-9)
+		}
+		p := granted(t, l, patient())
+		for range 100 {
+			p.Refused(0)
+		}
+		assert.InDelta(t, lowest, l.rate, 0)
+		p.Accepted()
+		assert.InDelta(t, lowest+gain, l.rate, 1e-9)
+		for range 100 {
+			p.Accepted()
+		}
+		assert.InDelta(t, most, l.rate, 0)
+		p.Refused(0)
+		time.Sleep(rest + 1)
+		granted(t, l, patient())
+		assert.InDelta(t, most, l.rate, 0, "there was nothing to send")
+		time.Sleep(busy)
+		granted(t, l, patient())
+		assert.Zero(t, l.rate)
+	})
+}
+
+// A purge that is refused again while others are accepted does not stop the others, whatever wait the service asks for.
+// Only this purge waits, each time longer: from half to all of 0.5, 1, 2 and up to 16 s, at random.
 func TestARefusalThatIsNotAboutThePace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := New()
-		l.jitter = constant(0.999)
+		l.random = constant(0.999)
 		poison, p := &Caller{Patience: time.Hour}, &Permit{}
 		grant := func(c *Caller) {
 			p = granted(t, l, c)
@@ -53,49 +83,29 @@ func TestARefusalThatIsNotAboutThePace(t *testing.T) {
 		grant(poison)
 		assert.True(t, p.Refused(0).Everybody)
 		for _, want := range []float64{0.5, 1, 2, 4, 8, 16, 16} {
-			time.Sleep(busy) // there are no places
+			time.Sleep(busy) // only the slots limit
 			grant(patient())
 			p.Accepted()
 			grant(poison)
-			before := l.pace
 			r := p.Refused(0)
 			assert.False(t, r.Everybody)
 			assert.InDelta(t, want, r.Wait.Seconds(), 0.01)
-			assert.Equal(t, before.own, l.own)
-			assert.InDelta(t, 1, l.chance, 0)
+			assert.Zero(t, l.rate)
 			assert.False(t, l.Pausing())
 		}
 		time.Sleep(busy)
 		grant(poison)
 		assert.True(t, p.Refused(0).Everybody, "nothing was accepted since")
+		before := l.rate
 		grant(patient())
 		p.Accepted()
 		grant(poison)
 		r := p.Refused(time.Minute)
-		assert.True(t, r.Everybody, "the service asks for a pause")
 		assert.Equal(t, time.Minute, r.Wait)
-	})
-}
-
-// Whether a refusal is about the pace or not, it pauses nobody if others were accepted. At a place that was only tried,
-// it counts, and at the process's own, it does not.
-func TestARefusalAtAPlace(t *testing.T) {
-	t.Parallel()
-	for mine, want := range map[bool]float64{true: 0.5, false: 0.25} {
-		l, now := New(), time.Unix(1000, 0)
-		l.jitter = constant(0.999)
-		l.chance, l.accepted, l.refused = first, now, now
-		l.own = 1 << ((l.placeAt(now) + 1) % cycle)
-		if mine {
-			l.own |= 1 << (l.placeAt(now) % cycle)
-		}
-		before := l.own
-		r := l.refuse(&Permit{limiter: l, caller: &Caller{refused: now.Add(-1)}, place: l.placeAt(now)}, now, 0)
 		assert.False(t, r.Everybody)
-		assert.InDelta(t, want, l.chance, 0)
-		assert.Equal(t, before, l.own)
-		assert.True(t, l.resume.IsZero())
-	}
+		assert.False(t, l.Pausing())
+		assert.InDelta(t, (before+gain)*keep, l.rate, 1e-9, "while there is a rate, it counts")
+	})
 }
 
 // While the service accepts no purge, each waiting caller fails when its own patience ends, not one after the other.
