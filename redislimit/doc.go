@@ -1,13 +1,8 @@
 // Package redislimit shares a customer's purge limit among any number of processes, through Redis 7 or Valkey:
 //
-//	rdb := redis.NewUniversalClient(redislimit.ClientOptions("redis.example.com:6379"))
-//	defer rdb.Close()
-//	limiter, err := redislimit.New(rdb)
-//	if err != nil {
-//		return err
-//	}
-//	client, err := webdelivery.NewClient("https://api.example.com", "acme", webdelivery.BasicAuth("alice", password),
-//		webdelivery.WithPurgeLimiter(limiter))
+//	rdb := redis.NewUniversalClient(redislimit.ClientOptions("redis.example.com:6379")) // close it at the end
+//	limiter, err := redislimit.New(rdb)                                                 // handle the errors
+//	client, err := webdelivery.NewClient(baseURL, "acme", auth, webdelivery.WithPurgeLimiter(limiter))
 //
 // The Redis user needs these permissions, and in a cluster also +command +cluster|slots:
 //

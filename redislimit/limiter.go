@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"net/http"
-	"reflect"
 	"regexp"
 	"sync/atomic"
 	"time"
@@ -121,17 +120,12 @@ func check(ok bool, field, format string, args ...any) error {
 // New returns a limiter for webdelivery.WithPurgeLimiter. Each client draws on its own customer's limit. The
 // caller keeps ownership of rdb and closes it. New sends nothing to Redis.
 func New(rdb redis.UniversalClient, opts ...Option) (*Limiter, error) {
-	v := reflect.ValueOf(rdb)
-	if err := check(rdb != nil && (v.Kind() != reflect.Pointer || !v.IsNil()), "New", "rdb is nil"); err != nil {
+	if err := check(rdb != nil, "New", "rdb is nil"); err != nil {
 		return nil, err
 	}
 	l := &Limiter{rdb: rdb, settings: settings{interval: 525 * time.Millisecond, prefix: "webdelivery:purge"}}
-	for i, opt := range opts {
-		err := check(opt != nil, "New", "option %d is nil", i)
-		if err == nil {
-			err = opt(&l.settings)
-		}
-		if err != nil {
+	for _, opt := range opts {
+		if err := opt(&l.settings); err != nil {
 			return nil, err
 		}
 	}
@@ -190,9 +184,6 @@ func (l *Limiter) Acquire(ctx context.Context) (webdelivery.Permit, error) {
 		}
 	}
 }
-
-// hold returns how long a slot stays taken after its purge has arrived.
-func (l *Limiter) hold() time.Duration { return 2 * l.interval }
 
 // delay returns how long a caller lets others go first. The delay shrinks as the caller waits, so callers of all
 // processes get permits roughly in order of arrival, without a queue in Redis.
@@ -272,14 +263,14 @@ func (l *Limiter) ask(ctx context.Context, token string) reply {
 	go func() {
 		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), replyWithin)
 		defer cancel()
-		taken, turn := sendWithin+arriveWithin+l.hold(), l.interval-l.interval/20
-		ms, err := takeScript.Run(within, l.rdb, l.keys, token, taken.Milliseconds(), turn.Milliseconds(), maxPause.Milliseconds(),
-			l.hold().Milliseconds()).Int64Slice()
+		hold, turn := 2*l.interval, l.interval-l.interval/20 // a slot stays taken for hold after its purge has arrived
+		ms, err := takeScript.Run(within, l.rdb, l.keys, token, (sendWithin + arriveWithin + hold).Milliseconds(), turn.Milliseconds(), maxPause.Milliseconds(),
+			hold.Milliseconds()).Int64Slice()
 		a := reply{wait: askAgain}
 		if err != nil {
 			a.down = l.unavailable(err)
 		} else { // even if a purge arrives just now, its slot is free after hold
-			a = reply{taken: ms[0] == 1, wait: max(min(time.Duration(ms[1])*time.Millisecond, l.hold()), time.Duration(ms[2])*time.Millisecond)}
+			a = reply{taken: ms[0] == 1, wait: max(min(time.Duration(ms[1])*time.Millisecond, hold), time.Duration(ms[2])*time.Millisecond)}
 		}
 		select {
 		case replies <- a:
@@ -318,13 +309,10 @@ func (l *Limiter) end(ctx context.Context, token string, arrived time.Time, stat
 	for within.Err() == nil {
 		life := time.Duration(0)
 		if !arrived.IsZero() {
-			life = max(0, l.hold()+time.Until(arrived))
+			life = max(0, 2*l.interval+time.Until(arrived))
 		}
-		accepted := time.Duration(0)
-		if status > 0 && status < http.StatusInternalServerError && status != http.StatusTooManyRequests {
-			accepted = maxPause
-		}
-		err := endScript.Run(within, l.rdb, l.keys, token, life.Milliseconds(), accepted.Milliseconds()).Err()
+		accepted := status > 0 && status < http.StatusInternalServerError && status != http.StatusTooManyRequests
+		err := endScript.Run(within, l.rdb, l.keys, token, life.Milliseconds(), maxPause.Milliseconds(), accepted).Err()
 		if err == nil || l.unavailable(err).refused {
 			return
 		}
@@ -391,7 +379,7 @@ redis.call('SET', KEYS[3], ARGV[1], 'PX', ARGV[3])
 return {1, 0, 0}`)
 
 // endScript empties the slots of a token, and makes them expire in ARGV[2] ms; 0 frees them at once. If the service has
-// accepted the purge, that is remembered for ARGV[3] ms.
+// accepted the purge, ARGV[4] is 1, which is remembered for ARGV[3] ms.
 var endScript = redis.NewScript(permitted + `
 for i = 1, 2 do
   if redis.call('GET', KEYS[i]) == ARGV[1] then
@@ -399,7 +387,7 @@ for i = 1, 2 do
     redis.call('PEXPIRE', KEYS[i], ARGV[2])
   end
 end
-if ARGV[3] ~= '0' then redis.call('SET', KEYS[4], '', 'PX', ARGV[3]) end
+if ARGV[4] == '1' then redis.call('SET', KEYS[4], '', 'PX', ARGV[3]) end
 return 0`)
 
 // pauseScript makes the turn last for ARGV[1] ms, and empties it, unless it already lasts longer, or an acceptance is

@@ -20,12 +20,11 @@ func TestNewChecksItsArguments(t *testing.T) {
 	t.Parallel()
 	rdb := redis.NewClient(&redis.Options{Addr: nobody(t)})
 	defer rdb.Close()
-	var typed *redis.Client
 	for text, tt := range map[string]struct {
 		rdb    redis.UniversalClient
 		option redislimit.Option
 	}{
-		"New: rdb is nil": {nil, nil}, "New: rdb is nil ": {typed, nil}, "New: option 0 is nil": {rdb, nil},
+		"New: rdb is nil": {nil, redislimit.FallbackLocal(1)},
 		"WithInterval: 9ms is not between 10ms and 1h":  {rdb, redislimit.WithInterval(9 * time.Millisecond)},
 		"WithInterval: 1h0m0.000000001s is not between": {rdb, redislimit.WithInterval(time.Hour + 1)},
 		"WithKeyPrefix: is empty":                       {rdb, redislimit.WithKeyPrefix("")},
@@ -297,10 +296,10 @@ func TestAPauseForOnePurge(t *testing.T) {
 		} {
 			require.NoError(w, other.Pause(w.Context(), time.Hour))
 			goOn()
+			time.Sleep(2 * time.Millisecond) // Redis counts whole ones
 			permit, err := one.Acquire(w.Context())
 			require.NoError(w, err)
 			permit.Done(w.Context(), time.Now(), status)
-			time.Sleep(2 * time.Millisecond) // Redis counts whole ones
 			goOn()
 			require.NoError(w, other.Pause(w.Context(), time.Hour))
 			assert.Equal(w, paused, w.admin.PTTL(w.Context(), keys+"turn").Val() > 0, status)

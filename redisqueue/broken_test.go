@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -17,19 +18,6 @@ import (
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
-// dying is a limiter whose Redis dies after the first permit.
-type dying struct {
-	webdelivery.Limiter
-
-	once sync.Once
-}
-
-func (d *dying) Wait(ctx context.Context) (err error) {
-	err = errors.New("connection refused")
-	d.once.Do(func() { err = d.Limiter.Wait(ctx) })
-	return err
-}
-
 // cut is a network on which each connection is reset.
 type cut struct{}
 
@@ -39,17 +27,12 @@ func (cut) RoundTrip(*http.Request) (*http.Response, error) {
 
 // brokenClients returns clients that cannot purge, each for another reason.
 func (w *world) brokenClients() map[string]*webdelivery.Client {
-	clients := map[string]*webdelivery.Client{}
-	add := func(name, password string, limiter webdelivery.Limiter, options ...webdelivery.Option) {
-		client, err := w.service.NewClient(webdelivery.BasicAuth(w.service.Username, password), append(options, webdelivery.WithPurgeLimiter(limiter))...)
-		require.NoError(w, err)
-		clients[name] = client
+	limiter := interval{w.rdb()}
+	return map[string]*webdelivery.Client{
+		"old password": w.clientWith("yesterday", webdelivery.WithPurgeLimiter(limiter)),
+		"no network":   w.client(limiter, webdelivery.WithHTTPClient(&http.Client{Transport: cut{}})),
+		"no limiter":   w.client(limiter, webdelivery.WithPurgeLimiter(down{})),
 	}
-	rdb := interval{w.rdb()}
-	add("old password", "yesterday", rdb)
-	add("no network", w.service.Password, rdb, webdelivery.WithHTTPClient(&http.Client{Transport: cut{}}))
-	add("no limiter", w.service.Password, &dying{Limiter: rdb})
-	return clients
 }
 
 // A process that cannot purge costs the others its first try: calls of both kinds, which do not fit into one request, all
@@ -83,6 +66,17 @@ func TestOneProcessIsBroken(t *testing.T) {
 	}
 }
 
+// If no process can purge, the caller gets the error after three terms and a lease, in the same words as in a PurgeQueue.
+func TestAllProcessesAreBroken(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		_, err := w.queue(w.rdb(), w.brokenClients()["old password"], brief).Purge(w.soon(), object(1))
+		require.ErrorIs(w, err, webdelivery.ErrUnauthorized)
+		assert.Equal(w, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
+		assert.Equal(w, 3, w.service.Count(http.MethodPost, "/cache/purge"))
+	})
+}
+
 // unlimited is a limiter that needs no memory of Redis.
 type unlimited struct{}
 
@@ -100,9 +94,7 @@ func TestAFullRedis(t *testing.T) {
 		_, err := broken.Enqueue(w.soon(), object(2))
 		require.ErrorIs(w, err, redisqueue.ErrRedis)
 		require.ErrorContains(w, err, "OOM")
-		client, err := w.service.NewClient(webdelivery.BasicAuth(w.service.Username, w.service.Password), webdelivery.WithPurgeLimiter(unlimited{}))
-		require.NoError(w, err)
-		_, err = w.result(w.queue(w.rdb(), client), id)
+		_, err = w.result(w.queue(w.rdb(), w.client(nil, webdelivery.WithPurgeLimiter(unlimited{}))), id)
 		require.NoError(w, err, "while Redis is full")
 		assert.Equal(w, map[string]int{pattern(1): 1}, w.purged())
 	})
@@ -167,17 +159,11 @@ func TestCloseHandsOver(t *testing.T) {
 		narrow := func(o *redisqueue.Options) { o.MaxURIs, o.Lease = 1, time.Hour }
 		sender, other := w.process(narrow), w.process(narrow)
 		w.purge(sender, object(0))
-		var calls sync.WaitGroup
-		for i := range 20 {
-			calls.Go(func() {
-				_, err := other.Purge(w.soon(), object(i))
-				assert.NoError(w, err)
-			})
-		}
+		wait := w.purging(w.soon(), slices.Repeat([]*redisqueue.Queue{other}, 20)...)
 		w.until("they are added", func() bool { return w.pending(sender) > 10 })
 		require.NoError(w, sender.Close(w.soon()))
 		assert.Positive(w, w.pending(other), "others are left")
-		calls.Wait() // long before the lease ends
+		w.allGood(wait()) // long before the lease ends
 	})
 }
 
@@ -208,15 +194,7 @@ func TestConnections(t *testing.T) {
 		rdb := redis.NewClient(o)
 		defer rdb.Close()
 		q := w.queue(rdb, w.client(w.rdb()))
-		var calls sync.WaitGroup
-		for i := range 3000 {
-			calls.Go(func() {
-				_, err := q.Purge(w.soon(), object(i))
-				assert.NoError(w, err)
-			})
-		}
-		calls.Wait()
-		assert.Len(w, w.purged(), 3000)
+		w.allGood(w.purging(w.soon(), slices.Repeat([]*redisqueue.Queue{q}, 3000)...)())
 		require.NoError(w, q.Close(w.soon()))
 	})
 }

@@ -29,6 +29,8 @@ type RemoteError struct {
 	Response    *webdelivery.Error            // the rejected request, without header and body; nil if there is none
 	Transaction *webdelivery.TransactionError // the failed transaction; nil if there is none
 	Undecided   *webdelivery.UndecidedError   // the service refused the URI only together with others; nil if not
+
+	matches []error // those of sentinels that the original error matched
 }
 
 // Error returns Message.
@@ -45,7 +47,7 @@ func (e *RemoteError) Unwrap() (causes []error) {
 	if e.Undecided != nil {
 		causes = append(causes, e.Undecided)
 	}
-	return causes
+	return append(causes, e.matches...)
 }
 
 func remote(err error) *RemoteError {
@@ -66,9 +68,12 @@ func failed(uris []webdelivery.PurgeURI, cause error, o webdelivery.Outcome) err
 	if _, ok := errors.AsType[*webdelivery.QueueError](cause); ok || cause == nil {
 		return cause
 	}
-	all := &webdelivery.QueueError{Outcome: o}
+	all, seen := &webdelivery.QueueError{Outcome: o}, map[webdelivery.PurgeURI]bool{}
 	for _, uri := range uris {
-		all.Failures = append(all.Failures, webdelivery.URIFailure{URI: uri, Err: cause, Outcome: o})
+		if !seen[uri] {
+			seen[uri] = true
+			all.Failures = append(all.Failures, webdelivery.URIFailure{URI: uri, Err: cause, Outcome: o})
+		}
 	}
 	return all
 }
@@ -98,11 +103,15 @@ type result struct {
 	err      error
 }
 
+// sentinels are errors that the response alone does not tell, because a 403 or 503 has several meanings.
+var sentinels = []error{webdelivery.ErrUnauthorized, webdelivery.ErrRateLimited}
+
 // message is a result as stored in Redis.
 type message struct {
 	Receipts []*webdelivery.PurgeReceipt `json:"r,omitempty"`
 	Failures []webdelivery.URIFailure    `json:"f,omitempty"`
 	Causes   []*RemoteError              `json:"e,omitempty"` // of each failure; nil: that of the one before
+	Matches  []int                       `json:"m,omitempty"` // sentinels that each of these matches, as bits
 	Outcome  webdelivery.Outcome         `json:"o,omitempty"`
 }
 
@@ -113,10 +122,16 @@ func (r result) encode() string {
 		last := ""
 		for _, f := range all.Failures {
 			var cause *RemoteError
+			matches := 0
 			if text := f.Err.Error(); text != last {
 				cause, last = remote(f.Err), text
 			}
-			m.Causes = append(m.Causes, cause)
+			for i, sentinel := range sentinels {
+				if errors.Is(f.Err, sentinel) {
+					matches |= 1 << i
+				}
+			}
+			m.Causes, m.Matches = append(m.Causes, cause), append(m.Matches, matches)
 			m.Failures = append(m.Failures, webdelivery.URIFailure{URI: f.URI, Outcome: f.Outcome})
 		}
 	}
@@ -129,11 +144,18 @@ func decode(text string) (r result) {
 	var m message
 	cause := &RemoteError{Message: "redisqueue: unreadable call or result in Redis"}
 	err := json.Unmarshal([]byte(text), &m) //nolint:musttag // the names of exported fields do not change
-	if err != nil || len(m.Receipts)+len(m.Causes) == 0 || len(m.Causes) != len(m.Failures) || slices.Contains(m.Receipts, nil) {
+	if err != nil || len(m.Receipts)+len(m.Causes) == 0 || len(m.Causes) != len(m.Failures) ||
+		len(m.Matches) != len(m.Failures) || slices.Contains(m.Receipts, nil) {
 		return result{err: cause}
 	}
 	for i := range m.Failures {
-		cause = cmp.Or(m.Causes[i], cause)
+		if cause = cmp.Or(m.Causes[i], cause); cause == m.Causes[i] {
+			for bit, sentinel := range sentinels {
+				if m.Matches[i]&(1<<bit) != 0 {
+					cause.matches = append(cause.matches, sentinel)
+				}
+			}
+		}
 		m.Failures[i].Err = cause
 	}
 	if r.receipts = m.Receipts; m.Failures != nil {

@@ -2,9 +2,6 @@ package redisqueue_test
 
 import (
 	"context"
-	"net"
-	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -33,16 +30,20 @@ func (w *world) purging(ctx context.Context, queues ...*redisqueue.Queue) (wait 
 
 func (w *world) allGood(errs []error) {
 	w.Helper()
+	purged := w.purged()
 	for i, err := range errs {
 		assert.NoError(w, err)
-		assert.NotZero(w, w.purged()[pattern(i)])
+		assert.NotZero(w, purged[pattern(i)])
 	}
 }
 
 func (w *world) queued(n int) {
 	w.Helper()
 	rdb := w.admin()
-	w.until("the calls are in Redis", func() bool { return w.hasCalls(rdb, int64(n)) })
+	w.until("the calls are in Redis", func() bool {
+		keys := rdb.Keys(w.Context(), "*:calls").Val()
+		return len(keys) > 0 && rdb.XLen(w.Context(), keys[0]).Val() == int64(n)
+	})
 }
 
 // Redis is killed and restarted without its data, before calls come and while they wait. No caller notices.
@@ -106,47 +107,21 @@ func TestRedisIsDown(t *testing.T) {
 	})
 }
 
-func (w *world) hasCalls(rdb *redis.Client, n int64) bool {
-	for _, key := range rdb.Keys(w.Context(), "*:calls").Val() {
-		return rdb.XLen(w.Context(), key).Val() == n
-	}
-	return false
-}
-
 // All keys of a queue are on one node of a cluster.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
-		var addrs []string
-		for i := range 2 {
-			node := w.redis.Another(w.T, clusterArgs(w.T)...)
-			addrs = append(addrs, node.Addr)
-			rdb := redis.NewClient(&redis.Options{Addr: node.Addr})
-			defer rdb.Close()
-			require.NoError(w, rdb.ClusterAddSlotsRange(w.Context(), 8192*i, 8192*i+8191).Err())
-			if i > 0 {
-				host, port, _ := net.SplitHostPort(addrs[0])
-				require.NoError(w, rdb.ClusterMeet(w.Context(), host, port).Err())
-			}
-			w.until("the cluster works", func() bool {
-				info, _ := rdb.ClusterInfo(w.Context()).Result()
-				return i == 0 || strings.Contains(info, "cluster_state:ok")
-			})
-		}
-		process := func() *redisqueue.Queue {
-			rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs, Username: "queue", Password: "secret"})
-			w.Cleanup(func() { _ = rdb.Close() })
-			return w.queue(rdb, w.client(rdb))
-		}
-		one, other := process(), process()
-		w.allGood(w.purging(w.soon(), one, other)())
-		_, err := w.result(other, w.enqueue(one, object(3)))
+		node := w.redis.Another(w.T, append(asUser(w.T), "+command", "+cluster|slots", "--cluster-enabled", "yes")...)
+		admin := redis.NewClient(&redis.Options{Addr: node.Addr})
+		defer admin.Close()
+		require.NoError(w, admin.ClusterAddSlotsRange(w.Context(), 0, 16383).Err())
+		w.until("the cluster works", func() bool { return strings.Contains(admin.ClusterInfo(w.Context()).Val(), "cluster_state:ok") })
+		rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{node.Addr}, Username: "queue", Password: "secret"})
+		defer rdb.Close()
+		q := w.queue(rdb, w.client(rdb))
+		w.purge(q, object(1))
+		_, err := w.result(q, w.enqueue(q, object(3)))
 		require.NoError(w, err)
+		require.NoError(w, q.Close(w.soon()))
 	})
-}
-
-func clusterArgs(t *testing.T) []string {
-	t.Helper()
-	return append(asUser(t), "+command", "+cluster|slots", "--cluster-enabled", "yes",
-		"--cluster-config-file", "nodes-"+strconv.Itoa(os.Getpid())+".conf")
 }

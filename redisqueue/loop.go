@@ -115,10 +115,10 @@ func (q *Queue) loop() {
 		} else if len(q.calls) > 0 { // long waits and many calls need no quick answer
 			pause = min(pause, max(tick, time.Since(q.called)/20)+time.Duration(len(q.calls))*tick/5000)
 		}
-		done = q.ctx.Err() != nil || !q.working() && q.term == nil && (len(q.stores) == 0 || q.trouble != nil)
+		done = q.ctx.Err() != nil || !q.worksLocked() && q.term == nil && (len(q.stores) == 0 || q.trouble != nil)
 		q.mu.Unlock()
 		if !done {
-			sleep(q.ctx, tick-time.Since(began))
+			time.Sleep(tick - time.Since(began))
 			select {
 			case <-time.After(pause - tick):
 			case <-q.wake:
@@ -207,21 +207,19 @@ func (q *Queue) troubleLocked(err error) {
 // noteLocked notes what Redis knows of a call, after it was added with a result of err.
 func (q *Queue) noteLocked(c *call, text string, found bool, err error) {
 	added := c.added
-	switch c.added, c.known = found, text; {
+	if c.added = found; found {
+		c.known = text
+	}
+	switch {
 	case strings.HasPrefix(text, "{"):
 		q.endLocked(c, decode(text))
 	case found && !strings.HasPrefix(c.id, awaited): // Enqueue waits for no more
 		q.endLocked(c, result{})
 	case added && !found: // Redis has lost the call
 		c.since = time.Now()
-	case !found && err == nil:
+	case !found && err == nil && c.known == "":
 		q.endLocked(c, result{err: failed(c.uris, ErrFull, webdelivery.OutcomeNotApplied)})
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
+	case !found && err == nil: // it was lost, and may have been sent
+		q.endLocked(c, result{err: ErrFull})
 	}
 }

@@ -29,7 +29,7 @@ type Options struct {
 	MaxPending   int // maximum number of calls in Redis; above it, calls get [ErrFull]; default 1,000,000
 
 	Lease time.Duration // how long the sender may be silent before another process takes over; from 1 s to 1 h; default 10 s
-	Keep  time.Duration // how long calls wait to be sent, and results stay in Redis; 6 leases or more, 1 min to 30 days; default 1 h
+	Keep  time.Duration // how long calls wait to be sent, and results stay in Redis; 1 min to 30 days, at least 6 leases; default 1 h
 }
 
 // Queue combines the purges of all processes of a fleet into few requests. Create it with [New], and close it when
@@ -76,10 +76,8 @@ type call struct {
 	result  result
 }
 
-const (
-	awaited = "p" // begins the IDs of Purge calls, whose results are soon read
-	frame   = 100 // bytes of a request around its URIs, or more
-)
+// awaited begins the IDs of Purge calls, whose results are soon read.
+const awaited = "p"
 
 // New returns a queue for this process. Processes with the same Redis, options, base URL and customer form a fleet. The
 // client needs a limiter that the fleet shares; see package redislimit. The caller keeps ownership of rdb and client,
@@ -188,7 +186,7 @@ func (q *Queue) Stats(ctx context.Context) (s webdelivery.QueueStats, err error)
 // rdb is closed.
 func (q *Queue) Close(ctx context.Context) (err error) {
 	q.mu.Lock()
-	q.closing = time.Now()
+	q.closing = cmp.Or(q.closing, time.Now())
 	q.wakeUp()
 	q.mu.Unlock()
 	select {
@@ -215,15 +213,12 @@ func (q *Queue) call(ctx context.Context, id string, uris []webdelivery.PurgeURI
 	if err := (webdelivery.PurgeRequest{Action: q.options.Action, URIs: uris}).Validate(); err != nil {
 		return result{err: err}
 	}
-	var payload strings.Builder
-	encoder := json.NewEncoder(&payload)
-	encoder.SetEscapeHTML(false) // so that the sender counts the same bytes
-	_ = encoder.Encode(uris)     //nolint:errchkjson // strings do not fail
-	if size := payload.Len() + frame; len(uris) > q.options.MaxURIs || len(uris) > 1 && size > q.options.MaxBodyBytes {
+	payload, _ := json.Marshal(uris) //nolint:errchkjson // strings do not fail
+	if size := len(payload) + 100; len(uris) > q.options.MaxURIs || len(uris) > 1 && size > q.options.MaxBodyBytes {
 		reason := fmt.Sprintf("%d URIs of %d bytes are too many for one request; call Purge with fewer", len(uris), size)
 		return result{err: &webdelivery.ValidationError{Field: "uris", Reason: reason}}
 	}
-	c := &call{id: id, uris: slices.Clone(uris), payload: payload.String(), since: time.Now(), ended: make(chan struct{})}
+	c := &call{id: id, uris: slices.Clone(uris), payload: string(payload), since: time.Now(), ended: make(chan struct{})}
 	q.mu.Lock()
 	if !q.closing.IsZero() || ctx.Err() != nil {
 		q.mu.Unlock()

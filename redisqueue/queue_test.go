@@ -120,10 +120,8 @@ func TestReasons(t *testing.T) {
 		for limiter, reason := range map[webdelivery.Limiter]string{
 			late{}: "the next permit comes in 1h", down{}: "connection refused",
 		} {
-			client, err := w.service.NewClient(webdelivery.BasicAuth("alice", w.service.Password), webdelivery.WithPurgeLimiter(limiter))
-			require.NoError(w, err)
-			q := w.queue(w.rdb(), client)
-			_, err = q.Purge(w.within(2*time.Second), object(1))
+			q := w.queue(w.rdb(), w.client(nil, webdelivery.WithPurgeLimiter(limiter)))
+			_, err := q.Purge(w.within(2*time.Second), object(1))
 			require.ErrorIs(w, err, context.DeadlineExceeded)
 			require.ErrorContains(w, err, "before the purge had a result: ")
 			require.ErrorContains(w, err, reason)
@@ -290,12 +288,6 @@ func TestInvalidArguments(t *testing.T) {
 		require.ErrorAs(t, err, &invalid)
 		assert.Equal(t, tt.field, invalid.Field)
 	}
-	_, err = redisqueue.New(nil, nil, redisqueue.Options{Keep: time.Second})
-	require.ErrorIs(t, err, webdelivery.ErrInvalid)
-	assert.NotContains(t, err.Error(), "\n", "a log line stays a line")
-	for _, field := range []string{"invalid rdb", "invalid client", "invalid Options.Keep"} {
-		assert.ErrorContains(t, err, field)
-	}
 	q, err := redisqueue.New(rdb, client, redisqueue.Options{})
 	require.NoError(t, err)
 	_, err = q.Purge(t.Context())
@@ -303,23 +295,4 @@ func TestInvalidArguments(t *testing.T) {
 	_, err = q.Enqueue(t.Context(), webdelivery.Exact(""))
 	require.ErrorIs(t, err, webdelivery.ErrInvalid)
 	require.NoError(t, q.Close(t.Context()))
-}
-
-// A call that nobody can read is an unknown outcome.
-func TestUnreadable(t *testing.T) {
-	t.Parallel()
-	inWorld(t, func(w *world) {
-		w.pause(time.Hour)
-		q := w.process(brief)
-		id := w.enqueue(q, object(1))
-		require.NoError(w, q.Close(w.soon()))
-		require.NoError(w, w.admin().XTrimMaxLen(w.Context(), w.stream(), 0).Err())
-		add := &redis.XAddArgs{Stream: w.stream(), Values: []string{"call", id, "uris", "?"}}
-		require.NoError(w, w.admin().XAdd(w.Context(), add).Err())
-		_, err := w.result(w.process(), id)
-		_, remote := errors.AsType[*redisqueue.RemoteError](err)
-		assert.True(w, remote, "%v", err)
-		assert.ErrorContains(w, err, "unreadable")
-		assert.Equal(w, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
-	})
 }

@@ -67,8 +67,8 @@ type wait struct {
 	err     error
 }
 
-// working reports whether this process has calls, or may get some, so that it works for others, too.
-func (q *Queue) working() bool { return len(q.calls) > 0 || q.closing.IsZero() }
+// worksLocked reports whether this process has calls, or may get some, so that it works for others, too.
+func (q *Queue) worksLocked() bool { return len(q.calls) > 0 || q.closing.IsZero() }
 
 // orderLocked returns what this process tells Redis, with its next beat if it is the sender or wants to become it.
 func (q *Queue) orderLocked(why string) order {
@@ -78,7 +78,7 @@ func (q *Queue) orderLocked(why string) order {
 		t = nil
 	}
 	o := order{Known: q.known, Name: q.process, Last: "0-0", Room: atOnceBytes}
-	next, writes := beat{q.beat.Number + 1, q.process, q.options.Lease, why, q.beat.Fails}, true
+	next, writes := beat{q.beat.Number + 1, q.process, q.options.Lease, cmp.Or(why, q.beat.Why), q.beat.Fails}, true
 	if !own {
 		next.Lease = min(next.Lease, idleLease)
 	}
@@ -88,7 +88,7 @@ func (q *Queue) orderLocked(why string) order {
 		if q.beat.Sender != q.process {
 			free -= q.beat.Lease
 		}
-		writes = free > 0 && (time.Now().After(q.rest) || free > unwanted) && (own || q.working() && q.length > 0)
+		writes = free > 0 && (time.Now().After(q.rest) || free > unwanted) && (own || q.worksLocked() && q.length > 0)
 	case t.failure != nil:
 		next.Sender, next.Why, q.rest = "", oneLine(t.failure), time.Now().Add(standBack)
 		next.Fails = append(next.Fails[max(0, len(next.Fails)-mostTries+1):], t.last)
@@ -96,10 +96,8 @@ func (q *Queue) orderLocked(why string) order {
 	case q.leavesLocked(t):
 		next.Sender = ""
 	default:
-		if t.decided.IsZero() {
-			next.Why = cmp.Or(why, q.beat.Why)
-		} else {
-			next.Fails, q.rest = nil, time.Time{}
+		if !t.decided.IsZero() {
+			next.Why, next.Fails, q.rest = why, nil, time.Time{}
 		}
 		if next.Lease < q.beat.Lease {
 			t.expiry.Reset(next.Lease) // others may see this beat although its reply is lost
@@ -122,12 +120,12 @@ func (q *Queue) orderLocked(why string) order {
 // for its requests for a moment, so that they need not be sent again.
 func (q *Queue) leavesLocked(t *term) bool {
 	over := q.local.Stats().InFlight == 0 || time.Since(q.closing) > time.Second
-	return len(t.open)+len(q.calls)+len(q.stores) == 0 || !q.working() && over || q.ctx.Err() != nil
+	return len(t.open)+len(q.calls)+len(q.stores) == 0 || !q.worksLocked() && over || q.ctx.Err() != nil
 }
 
 // readLocked adds to an order what the sender wants to know.
 func (q *Queue) readLocked(t *term, o *order) {
-	if o.Last = t.last; !q.working() || t.bytes >= max(mostRead, 4*q.options.MaxBodyBytes) {
+	if o.Last = t.last; !q.worksLocked() || t.bytes >= max(mostRead, 4*q.options.MaxBodyBytes) {
 		o.Room = 0
 	}
 	for call := range t.open { // in random order
@@ -238,7 +236,7 @@ func (q *Queue) purge(ctx context.Context, t *term, e *entry) {
 
 // submit sends the URIs of an entry, and reports whether the result stands. If this process cannot purge, its term ends.
 func (q *Queue) submit(ctx context.Context, t *term, e *entry) (r result, stands bool) {
-	sleep(ctx, time.Until(t.from))
+	time.Sleep(time.Until(t.from))
 	within, cancel := context.WithDeadline(ctx, e.added.Add(q.options.Keep))
 	defer cancel()
 	began := time.Now()

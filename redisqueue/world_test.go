@@ -91,8 +91,12 @@ func (i interval) Wait(ctx context.Context) error {
 }
 
 // client is the client of one process.
-func (w *world) client(rdb redis.UniversalClient) *webdelivery.Client {
-	client, err := w.service.NewClient(webdelivery.BasicAuth(w.service.Username, w.service.Password), webdelivery.WithPurgeLimiter(interval{rdb}))
+func (w *world) client(rdb redis.UniversalClient, options ...webdelivery.Option) *webdelivery.Client {
+	return w.clientWith(w.service.Password, append([]webdelivery.Option{webdelivery.WithPurgeLimiter(interval{rdb})}, options...)...)
+}
+
+func (w *world) clientWith(password string, options ...webdelivery.Option) *webdelivery.Client {
+	client, err := w.service.NewClient(webdelivery.BasicAuth(w.service.Username, password), options...)
 	require.NoError(w, err)
 	return client
 }
