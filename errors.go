@@ -272,6 +272,14 @@ func (e *outcomeError) Error() string           { return prefix + within(e.err.E
 func (e *outcomeError) Unwrap() error           { return e.err }
 func (e *outcomeError) outcomeOfWrite() Outcome { return e.outcome }
 
+// foreignError is an error of the user's code. Its text is on one line and contains no secret of the client.
+type foreignError struct{ error }
+
+func (e *foreignError) Error() string { return redact.Line(e.error.Error()) }
+func (e *foreignError) Unwrap() error { return e.error }
+
+func (c *conn) foreign(err error) error { return &foreignError{c.secrets.Error(err)} }
+
 // maxProblems limits how many problems one error lists, for example for a list of 50,000 bad entries.
 const maxProblems = 100
 

@@ -335,6 +335,23 @@ func TestWhyAQueuedPurgeWasNotSent(t *testing.T) {
 	}
 }
 
+// The error of a limiter stays on one line and contains no secret of the client, in a queue as in Submit, and can be
+// unwrapped.
+func TestTheErrorOfALimiter(t *testing.T) {
+	t.Parallel()
+	cause := errors.New("the first line\nand the password " + fixture.Password)
+	fixture.InFakeTime(t, limitedBy(limiter{wait: func(context.Context) error { return cause }}), func(f *fixture.Fixture) {
+		_ = fixture.GetTask.Call(f.Context(), f.Client) // with the password
+		_, queued := f.NewQueue(webdelivery.QueueOptions{}).Purge(f.Context(), webdelivery.Exact(fixture.AnObject))
+		for _, err := range []error{queued, fixture.Submit.Call(f.Context(), f.Client)} {
+			require.ErrorContains(f, err, "the first line")
+			assert.NotContains(f, err.Error(), "\n")
+			assert.NotContains(f, err.Error(), fixture.Password)
+			assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
+		}
+	})
+}
+
 // limiter is a Limiter that calls functions; nil does nothing.
 type limiter struct {
 	wait  func(context.Context) error

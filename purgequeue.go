@@ -295,7 +295,7 @@ func (q *PurgeQueue) whyLeft(ctx context.Context, sent bool) error {
 	err := fmt.Errorf("%w before the purge was sent", ctx.Err())
 	if l := q.service.conn.permits.Limiter; l != nil && l.Waiting != nil {
 		if why := l.Waiting(); why != nil {
-			err = fmt.Errorf("%w: %v", err, why) //nolint:errorlint // only ctx has ended this call
+			err = fmt.Errorf("%w: %v", err, q.service.conn.foreign(why)) //nolint:errorlint // only ctx has ended this call
 		}
 	}
 	return err
@@ -308,7 +308,7 @@ func (q *PurgeQueue) acquire(ctx context.Context) (batch.Permit, error) {
 	}
 	p, err := q.service.conn.permits.Acquire(ctx)
 	if err != nil {
-		return nil, err
+		return nil, q.service.conn.foreign(err)
 	}
 	return p, nil
 }
@@ -333,6 +333,9 @@ func (q *PurgeQueue) send(ctx context.Context, permit batch.Permit, uris []batch
 	return batch.Response{Receipt: receipt}
 }
 
+// pollTime is how long a poll counts against purgesUnderWay. One that hangs, or that is retried, holds up no others.
+const pollTime = time.Second
+
 // wait polls a transaction until it has ended. polls limits how many transactions are polled at once.
 func (q *PurgeQueue) wait(ctx context.Context, receipt any) error {
 	accepted, _ := receipt.(*PurgeReceipt)
@@ -343,7 +346,9 @@ func (q *PurgeQueue) wait(ctx context.Context, receipt any) error {
 		if err := q.polls.Acquire(ctx, 1); err != nil {
 			return nil, err
 		}
-		defer q.polls.Release(1)
+		release := sync.OnceFunc(func() { q.polls.Release(1) })
+		defer release()
+		defer time.AfterFunc(pollTime, release).Stop()
 		tx, err := q.service.conn.fetchTransaction(ctx, cl)
 		if err == nil {
 			q.note(*tx)

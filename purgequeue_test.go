@@ -600,8 +600,8 @@ func TestWhatAClientTells(t *testing.T) {
 	assert.Nil(t, client.PurgeLimiter())
 }
 
-// A queue that waits for transactions polls 4 of them at a time, however many there are and however long a poll
-// takes.
+// A queue that waits for transactions polls 4 of them at a time, but no poll holds up others for more than a second: those
+// that hang delay nobody's wait.
 func TestPollsOfAQueueAreBounded(t *testing.T) {
 	t.Parallel()
 	inQueue(t, fixture.Setup{}, webdelivery.QueueOptions{Wait: true, MaxURIs: 1}, func(f *fixture.Fixture, q *webdelivery.PurgeQueue) {
@@ -609,18 +609,33 @@ func TestPollsOfAQueueAreBounded(t *testing.T) {
 		f.AddFault(testserver.Fault{Path: "/transactions/*", Handler: func(w http.ResponseWriter, r *http.Request) {
 			most.Store(max(most.Load(), polling.Add(1)))
 			defer polling.Add(-1)
-			time.Sleep(10 * time.Second)
+			first := f.Srv.Purged()[:min(8, len(f.Srv.Purged()))]
+			if slices.ContainsFunc(first, func(p testserver.Purge) bool { return fmt.Sprint(p.TransactionID) == path.Base(r.URL.Path) }) {
+				<-r.Context().Done()
+				return
+			}
+			time.Sleep(900 * time.Millisecond)
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = io.WriteString(w, `{"code":200,"transaction_id":`+path.Base(r.URL.Path)+`,"transaction_response":{"transaction_status":"DONE"}}`)
 		}})
-		var wg sync.WaitGroup
-		for i := range 30 {
-			wg.Go(func() {
-				_, err := q.Purge(f.Context(), webdelivery.Exact(object(i)))
-				assert.NoError(f, err)
-			})
+		ctx, cancel := context.WithCancel(f.Context())
+		var hanging, wg sync.WaitGroup
+		purge := func(ctx context.Context, i int) {
+			_, err := q.Purge(ctx, webdelivery.Exact(object(i)))
+			assert.Equal(f, ctx != f.Context(), err != nil)
+		}
+		for i := range 8 {
+			hanging.Go(func() { purge(ctx, i) })
+		}
+		time.Sleep(10 * time.Second) // all are accepted, and their polls hang
+		began := time.Now()
+		for i := range 8 {
+			wg.Go(func() { purge(f.Context(), 100+i) })
 		}
 		wg.Wait()
-		assert.EqualValues(f, 4, most.Load())
+		assert.Less(f, time.Since(began), 12*time.Second, "8 permits take 4 s; with 4 slots taken for 30 s each it is minutes")
+		assert.LessOrEqual(f, most.Load(), int32(8+4))
+		cancel()
+		hanging.Wait()
 	})
 }
