@@ -21,7 +21,7 @@ const (
 	sendWithin   = 10 * time.Second       // from asking Redis to the start of the request
 	arriveWithin = 5 * time.Second        // from the start to the arrival; see webdelivery.Permit
 	replyWithin  = 3 * time.Second        // without a reply for this long, Redis counts as unreachable
-	askAgain     = 100 * time.Millisecond // after a failure
+	askAgain     = 100 * time.Millisecond // after a failure, or for a reply
 	maxPause     = time.Minute
 	shyness      = 40 * time.Millisecond // how long a new caller lets others go first
 	ageless      = 2 * time.Minute       // a caller that has waited this long lets nobody go first
@@ -340,7 +340,7 @@ func (l *Limiter) Pause(ctx context.Context, d time.Duration) error {
 	within, cancel := context.WithTimeout(ctx, replyWithin)
 	defer cancel()
 	d, now := min(d, maxPause), time.Now()
-	remembered := maxPause.Milliseconds() - (now.UnixMilli() - l.paused.Swap(now.UnixMilli()))
+	remembered := (maxPause - askAgain).Milliseconds() - (now.UnixMilli() - l.paused.Swap(now.UnixMilli()))
 	paused, err := pauseScript.Run(within, l.rdb, l.keys, d.Milliseconds(), remembered).Bool()
 	if err != nil {
 		return l.unavailable(err)

@@ -8,8 +8,8 @@
 //	defer queue.Close(context.Background())
 //	receipts, err := queue.Purge(ctx, webdelivery.Exact("https://www.example.com/app.css"))
 //
-// The limiter of package redislimit is needed beside the queue: queues of another action, Wait or prefix, and programs
-// that purge by themselves, share the customer's limit.
+// The limiter of package redislimit is needed beside the queue: queues of another action, Wait or prefix have senders of
+// their own, and other programs purge, too; all share the customer's limit.
 //
 // # ACL
 //
@@ -33,8 +33,8 @@
 //
 // A caller gets the error of senders that cannot purge after three of these and a lease. A call older than Options.Keep
 // is not sent any more; its error says so, with an unknown outcome. If a transaction fails, cannot be read, or has not
-// ended after an hour, all URIs of its calls have that error. Otherwise the outcomes are those of a
-// webdelivery.PurgeQueue.
+// ended after an hour, all URIs of its calls have that error. Only what the service has refused alone is "not applied":
+// an earlier sender may have sent the rest. Otherwise the results are those of a webdelivery.PurgeQueue.
 //
 // # If Redis fails
 //

@@ -2,6 +2,7 @@ package redisqueue
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -87,6 +88,14 @@ func redisError(err error) error {
 		err = errors.New(err.Error())
 	}
 	return fmt.Errorf("%w: %w", ErrRedis, err)
+}
+
+// askedError is redisError for a command with the context of a caller, whose end it matches.
+func askedError(ctx context.Context, err error) error {
+	if err = redisError(err); err != nil && ctx.Err() != nil {
+		err = fmt.Errorf("%w: %w", ctx.Err(), err) // on one line, unlike errors.Join
+	}
+	return err
 }
 
 var refusal = regexp.MustCompile(`^(ERR )?(NOPERM|NOAUTH|WRONGPASS|WRONGTYPE|unknown) `)

@@ -29,7 +29,7 @@ type Options struct {
 	MaxPending   int // maximum number of calls in Redis; above it, calls get [ErrFull]; default 1,000,000
 
 	Lease time.Duration // how long the sender may be silent before another process takes over; from 1 s to 1 h; default 10 s
-	Keep  time.Duration // how long calls wait to be sent, and results stay in Redis; 1 min to 30 days, at least 6 leases; default 1 h
+	Keep  time.Duration // how long calls wait to be sent, and results stay in Redis; 1 min to 30 days; default 1 h, or 6 leases
 }
 
 // Queue combines the purges of all processes of a fleet into few requests. Create it with [New], and close it when
@@ -57,11 +57,12 @@ type Queue struct {
 	stores  []stored         // results to be stored
 	length  int64            // of the stream, as last seen
 
-	known string    // the last beat, as stored
-	beat  beat      // the same
-	seen  time.Time // when this process first saw it
-	rest  time.Time // until then, this process does not become the sender
-	term  *term     // nil if this process is not the sender
+	known  string    // the last beat, as stored
+	beat   beat      // the same
+	seen   time.Time // when this process first saw it
+	rest   time.Time // until then, this process does not become the sender
+	unsent time.Time // since when there are calls and no sender
+	term   *term     // nil if this process is not the sender
 }
 
 // call is a call of this process.
@@ -147,15 +148,16 @@ func (q *Queue) Enqueue(ctx context.Context, uris ...webdelivery.PurgeURI) (id s
 	return id, nil
 }
 
-// Result returns the result of an Enqueue call, as Purge would have returned it. Any process of the fleet can call it.
-// It does not wait: it returns [ErrPending] if there is no result yet, however long the call is queued, [ErrUnknownID]
-// if Redis does not know the ID, and an error that matches [ErrRedis] if Redis does not work.
+// Result returns the result of an Enqueue call, as Purge would have returned it. Any process with a queue of the same
+// Prefix, Action and Wait can call it. It does not wait: it returns [ErrPending] if there is no result yet, however long
+// the call is queued, [ErrUnknownID] if Redis does not know the ID, and an error that matches [ErrRedis] if Redis does
+// not work.
 func (q *Queue) Result(ctx context.Context, id string) ([]*webdelivery.PurgeReceipt, error) {
 	switch text, err := q.rdb.Get(ctx, q.keys+"result:"+id).Result(); {
 	case errors.Is(err, redis.Nil):
 		return nil, ErrUnknownID
 	case err != nil:
-		return nil, redisError(err)
+		return nil, askedError(ctx, err)
 	case !strings.HasPrefix(text, "{"):
 		return nil, ErrPending
 	default:
@@ -169,7 +171,7 @@ func (q *Queue) Stats(ctx context.Context) (s webdelivery.QueueStats, err error)
 	pipe := q.rdb.Pipeline()
 	pending, first, now := pipe.XLen(ctx, q.keys+"calls"), pipe.XRangeN(ctx, q.keys+"calls", "-", "+", 1), pipe.Time(ctx)
 	if _, err = pipe.Exec(ctx); err != nil {
-		return s, redisError(err)
+		return s, askedError(ctx, err)
 	}
 	s.Pending = int(pending.Val())
 	for _, m := range first.Val() {
@@ -180,10 +182,10 @@ func (q *Queue) Stats(ctx context.Context) (s webdelivery.QueueStats, err error)
 	return s, nil
 }
 
-// Close refuses new calls, and waits for the Purge calls of this process to end. If it is the sender, another process
-// then takes over. If ctx ends first, Close returns its error, the callers get webdelivery.ErrQueueClosed, and other
-// processes send what is left. A goroutine that waits for Redis may outlive Close until its command times out, or until
-// rdb is closed.
+// Close refuses new calls, and waits for the Purge calls of this process to end. What it has enqueued stays, and if it
+// is the sender, another process takes over. If ctx ends first, Close returns its error, the callers get
+// webdelivery.ErrQueueClosed, and other processes send what is left. A goroutine that waits for Redis may outlive Close
+// until its command times out, or until rdb is closed.
 func (q *Queue) Close(ctx context.Context) (err error) {
 	q.mu.Lock()
 	q.closing = cmp.Or(q.closing, time.Now())
@@ -256,9 +258,13 @@ func (q *Queue) leave(ctx context.Context, c *call) {
 
 // why returns what the purges of this process wait for, if it knows.
 func (q *Queue) why() (text string) {
-	err := q.local.Stats().Err
+	now := q.local.Stats()
+	err := now.Err
 	if errors.Is(err, context.Canceled) { // by the end of a term
 		err = nil
+	}
+	if err == nil && now.InFlight > 0 {
+		err = errors.New("a request is under way")
 	}
 	if limiter, ok := q.client.PurgeLimiter().(webdelivery.Explainer); ok {
 		err = cmp.Or(limiter.Waiting(), err)

@@ -17,7 +17,7 @@ const (
 	linger    = 2 * tick         // time for calls of other processes that react to the same change
 	idleLease = 2 * time.Second  // of a sender without calls of its own, which may end without Close
 	standBack = 10 * time.Minute // how long a process that could not purge leaves the lease to others
-	unwanted  = 2 * idleTick     // after which a free lease may be taken even then
+	unwanted  = 2 * idleTick     // after which it takes the lease even then, if there are calls that nobody sends
 	mostTries = 3                // how many senders in a row may fail to purge a call
 	waitFor   = time.Hour        // for a transaction; the process of the caller may have died
 	checked   = 100              // maximum calls of which the sender learns in an exchange whether they are gone
@@ -88,9 +88,12 @@ func (q *Queue) orderLocked(why string) order {
 		if q.beat.Sender != q.process {
 			free -= q.beat.Lease
 		}
-		writes = free > 0 && (time.Now().After(q.rest) || free > unwanted) && (own || q.worksLocked() && q.length > 0)
+		if writes = free > 0 && (own || q.worksLocked() && q.length > 0); !writes {
+			q.unsent = time.Now()
+		}
+		writes = writes && (time.Now().After(q.rest) || time.Since(q.unsent) > unwanted)
 	case t.failure != nil:
-		next.Sender, next.Why, q.rest = "", oneLine(t.failure), time.Now().Add(standBack)
+		next.Sender, next.Why, q.unsent, q.rest = "", oneLine(t.failure), time.Now(), time.Now().Add(standBack)
 		next.Fails = append(next.Fails[max(0, len(next.Fails)-mostTries+1):], t.last)
 		q.condemnLocked(t, next.Fails)
 	case q.leavesLocked(t):
