@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -64,6 +65,35 @@ func TestOneProcessIsBroken(t *testing.T) {
 			}
 		}, webdeliverytest.WithPurgeDuration(0))
 	}
+}
+
+// dying is a limiter whose Redis dies after some permits.
+type dying struct {
+	webdelivery.Limiter
+	left atomic.Int32
+}
+
+func (d *dying) Wait(ctx context.Context) error {
+	if d.left.Add(-1) < 0 {
+		return errors.New("connection refused")
+	}
+	return d.Limiter.Wait(ctx)
+}
+
+// A sender whose limiter dies hands over also what has waited while it could still purge.
+func TestALimiterDies(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		limiter := &dying{Limiter: interval{w.rdb()}}
+		limiter.left.Store(3)
+		narrow := func(o *redisqueue.Options) { o.MaxURIs = 1 }
+		w.pause(time.Second)
+		queues := slices.Repeat([]*redisqueue.Queue{w.queue(w.rdb(), w.clientWith(w.service.Password, webdelivery.WithPurgeLimiter(limiter)), narrow)}, 8)
+		wait := w.purging(w.soon(), queues...)
+		w.until("it sends", func() bool { return len(w.service.Purged()) > 0 })
+		w.process(narrow)
+		w.allGood(wait())
+	})
 }
 
 // If no process can purge, the caller gets the error after three terms and a lease, in the same words as in a PurgeQueue.

@@ -63,7 +63,7 @@ func TestRefusedURIs(t *testing.T) {
 			}
 		}
 		all.Wait()
-	})
+	}, webdeliverytest.WithUnlimitedPurges())
 }
 
 func (w *world) pending(q *redisqueue.Queue) int {
@@ -156,7 +156,7 @@ func TestEnqueue(t *testing.T) {
 		require.ErrorIs(w, err, webdelivery.ErrBadRequest)
 		assert.Equal(w, http.StatusBadRequest, remote.Response.StatusCode)
 		assert.Equal(w, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
-	})
+	}, webdeliverytest.WithUnlimitedPurges())
 }
 
 // result waits for the result of a call of Enqueue.

@@ -242,7 +242,6 @@ func (q *Queue) submit(ctx context.Context, t *term, e *entry) (r result, stands
 	time.Sleep(time.Until(t.from))
 	within, cancel := context.WithDeadline(ctx, e.added.Add(q.options.Keep))
 	defer cancel()
-	began := time.Now()
 	r.receipts, r.err = q.local.Purge(within, e.uris...)
 	fault := faultOf(r)
 	q.mu.Lock()
@@ -256,7 +255,9 @@ func (q *Queue) submit(ctx context.Context, t *term, e *entry) (r result, stands
 		return r, false
 	case within.Err() != nil:
 		r.err = fmt.Errorf("redisqueue: not sent any more after waiting for longer than Options.Keep, %v; purge again", q.options.Keep)
-	case errors.Is(fault, webdelivery.ErrUnauthorized), !t.decided.After(began): // otherwise only these URIs break connections
+	case errors.As(fault, new(*webdelivery.Error)) && !errors.Is(fault, webdelivery.ErrUnauthorized) && time.Since(t.decided) < time.Second:
+		// Others are accepted, so it is these URIs that break connections.
+	default:
 		q.cannotPurgeLocked(t, fault)
 		return r, false
 	}
