@@ -27,9 +27,9 @@
 // the entry and waits for the transactions. So whoever sends next reads all that is open, sends what has neither result
 // nor receipt, and only waits for the rest. A sender that has nothing to send, closes, or cannot purge, for example
 // because of a wrong password, a broken network or a limiter that fails, makes room for another process at once, and
-// does not send again for 10 minutes unless nobody else does. If it dies or hangs, another one takes over after
-// Options.Lease, or after 2 s if it had no calls of its own. Then URIs that were under way are purged twice, which does
-// no harm.
+// does not send again for a while, up to 10 minutes, unless nobody else does. If it dies or hangs, another one takes over
+// after Options.Lease, or after 2 s if it had no calls of its own. Then URIs that were under way are purged twice, which
+// does no harm.
 //
 // A caller gets the error of senders that cannot purge after three of these and a lease. A call older than Options.Keep
 // is not sent any more; its error says so, with an unknown outcome. If a transaction fails, cannot be read, or has not

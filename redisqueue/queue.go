@@ -61,6 +61,7 @@ type Queue struct {
 	beat   beat      // the same
 	seen   time.Time // when this process first saw it
 	rest   time.Time // until then, this process does not become the sender
+	fails  int       // terms in a row in which it could not purge
 	unsent time.Time // since when there are calls and no sender
 	term   *term     // nil if this process is not the sender
 }

@@ -16,7 +16,7 @@ import (
 const (
 	linger    = 2 * tick         // time for calls of other processes that react to the same change
 	idleLease = 2 * time.Second  // of a sender without calls of its own, which may end without Close
-	standBack = 10 * time.Minute // how long a process that could not purge leaves the lease to others
+	standBack = 10 * time.Minute // how long a process that often could not purge leaves the lease to others
 	unwanted  = 2 * idleTick     // after which it takes the lease even then, if there are calls that nobody sends
 	mostTries = 3                // how many senders in a row may fail to purge a call
 	waitFor   = time.Hour        // for a transaction; the process of the caller may have died
@@ -93,14 +93,16 @@ func (q *Queue) orderLocked(why string) order {
 		}
 		writes = writes && (time.Now().After(q.rest) || time.Since(q.unsent) > unwanted)
 	case t.failure != nil:
-		next.Sender, next.Why, q.unsent, q.rest = "", oneLine(t.failure), time.Now(), time.Now().Add(standBack)
+		next.Sender, next.Why, q.unsent = "", oneLine(t.failure), time.Now()
+		q.rest = q.unsent.Add(min(unwanted<<min(3*q.fails, 9), standBack)) // the next one may have had less trouble
+		q.fails++
 		next.Fails = append(next.Fails[max(0, len(next.Fails)-mostTries+1):], t.last)
 		q.condemnLocked(t, next.Fails)
 	case q.leavesLocked(t):
 		next.Sender = ""
 	default:
 		if !t.decided.IsZero() {
-			next.Why, next.Fails, q.rest = why, nil, time.Time{}
+			next.Why, next.Fails, q.fails = why, nil, 0
 		}
 		if next.Lease < q.beat.Lease {
 			t.expiry.Reset(next.Lease) // others may see this beat although its reply is lost
