@@ -23,15 +23,15 @@ var (
 	ErrRedis     = errors.New("redisqueue: Redis does not work")         // it is down, slow or full, or refuses a command
 )
 
-// RemoteError describes an error of a request that another process sent, or that [Queue.Result] reports. It wraps what
-// the original error did, as far as a field holds it.
+// RemoteError describes an error of a request that the sending process has stored in Redis. It wraps what the original
+// error did, as far as a field holds it.
 type RemoteError struct {
-	Message     string                        // text of the original error, at most 4 KiB
+	Message     string                        // text of the original error, on one line and at most 4 KiB
 	Response    *webdelivery.Error            // the rejected request, without header and body; nil if there is none
 	Transaction *webdelivery.TransactionError // the failed transaction; nil if there is none
 	Undecided   *webdelivery.UndecidedError   // the service refused the URI only together with others; nil if not
 
-	matches []error // those of sentinels that the original error matched
+	Unauthorized, RateLimited bool // it matches ErrUnauthorized, ErrRateLimited, which a 403 or 503 alone does not tell
 }
 
 // Error returns Message.
@@ -48,12 +48,18 @@ func (e *RemoteError) Unwrap() (causes []error) {
 	if e.Undecided != nil {
 		causes = append(causes, e.Undecided)
 	}
-	return append(causes, e.matches...)
+	if e.Unauthorized {
+		causes = append(causes, webdelivery.ErrUnauthorized)
+	}
+	if e.RateLimited {
+		causes = append(causes, webdelivery.ErrRateLimited)
+	}
+	return causes
 }
 
 func remote(err error) *RemoteError {
-	text := err.Error()
-	e := &RemoteError{Message: strings.ToValidUTF8(text[:min(len(text), 4<<10)], "")}
+	e := &RemoteError{Message: oneLine(err)}
+	e.Unauthorized, e.RateLimited = errors.Is(err, webdelivery.ErrUnauthorized), errors.Is(err, webdelivery.ErrRateLimited)
 	e.Transaction, _ = errors.AsType[*webdelivery.TransactionError](err)
 	e.Undecided, _ = errors.AsType[*webdelivery.UndecidedError](err)
 	if response, ok := errors.AsType[*webdelivery.Error](err); ok {
@@ -112,15 +118,11 @@ type result struct {
 	err      error
 }
 
-// sentinels are errors that the response alone does not tell, because a 403 or 503 has several meanings.
-var sentinels = []error{webdelivery.ErrUnauthorized, webdelivery.ErrRateLimited}
-
 // message is a result as stored in Redis.
 type message struct {
 	Receipts []*webdelivery.PurgeReceipt `json:"r,omitempty"`
 	Failures []webdelivery.URIFailure    `json:"f,omitempty"`
 	Causes   []*RemoteError              `json:"e,omitempty"` // of each failure; nil: that of the one before
-	Matches  []int                       `json:"m,omitempty"` // sentinels that each of these matches, as bits
 	Outcome  webdelivery.Outcome         `json:"o,omitempty"`
 }
 
@@ -131,16 +133,10 @@ func (r result) encode() string {
 		last := ""
 		for _, f := range all.Failures {
 			var cause *RemoteError
-			matches := 0
 			if text := f.Err.Error(); text != last {
 				cause, last = remote(f.Err), text
 			}
-			for i, sentinel := range sentinels {
-				if errors.Is(f.Err, sentinel) {
-					matches |= 1 << i
-				}
-			}
-			m.Causes, m.Matches = append(m.Causes, cause), append(m.Matches, matches)
+			m.Causes = append(m.Causes, cause)
 			m.Failures = append(m.Failures, webdelivery.URIFailure{URI: f.URI, Outcome: f.Outcome})
 		}
 	}
@@ -153,18 +149,11 @@ func decode(text string) (r result) {
 	var m message
 	cause := &RemoteError{Message: "redisqueue: unreadable call or result in Redis"}
 	err := json.Unmarshal([]byte(text), &m) //nolint:musttag // the names of exported fields do not change
-	if err != nil || len(m.Receipts)+len(m.Causes) == 0 || len(m.Causes) != len(m.Failures) ||
-		len(m.Matches) != len(m.Failures) || slices.Contains(m.Receipts, nil) {
+	if err != nil || len(m.Receipts)+len(m.Causes) == 0 || len(m.Causes) != len(m.Failures) || slices.Contains(m.Receipts, nil) {
 		return result{err: cause}
 	}
 	for i := range m.Failures {
-		if cause = cmp.Or(m.Causes[i], cause); cause == m.Causes[i] {
-			for bit, sentinel := range sentinels {
-				if m.Matches[i]&(1<<bit) != 0 {
-					cause.matches = append(cause.matches, sentinel)
-				}
-			}
-		}
+		cause = cmp.Or(m.Causes[i], cause)
 		m.Failures[i].Err = cause
 	}
 	if r.receipts = m.Receipts; m.Failures != nil {
@@ -175,5 +164,5 @@ func decode(text string) (r result) {
 
 func oneLine(err error) string {
 	text := strings.Join(strings.Fields(err.Error()), " ")
-	return strings.ToValidUTF8(text[:min(len(text), 500)], "")
+	return strings.ToValidUTF8(text[:min(len(text), 4<<10)], "")
 }

@@ -15,7 +15,7 @@ import (
 // Another process gets the receipts, the cause and the outcome of each URI.
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
-	alone := &webdelivery.Error{StatusCode: http.StatusBadRequest, Description: "not yours", Body: []byte("secret"), Header: http.Header{"A": {"b"}}}
+	alone := &webdelivery.Error{Method: http.MethodPost, StatusCode: http.StatusBadRequest, Description: "not yours", Body: []byte("secret"), Header: http.Header{"A": {"b"}}}
 	host := &webdelivery.UndecidedError{Host: "www.example.com", RefusedAlone: 6, StatusCode: 400, Code: 7}
 	original := &webdelivery.QueueError{Outcome: webdelivery.OutcomeUnknown, Failures: []webdelivery.URIFailure{
 		{URI: webdelivery.Exact("https://www.example.com/alone"), Err: alone, Outcome: webdelivery.OutcomeNotApplied},
@@ -44,7 +44,7 @@ func TestRoundTrip(t *testing.T) {
 		}
 	}
 	refused, _ := errors.AsType[*webdelivery.Error](failure.Failures[0].Err)
-	assert.Equal(t, &webdelivery.Error{StatusCode: http.StatusBadRequest, Description: "not yours"}, refused)
+	assert.Equal(t, &webdelivery.Error{Method: http.MethodPost, StatusCode: http.StatusBadRequest, Description: "not yours"}, refused)
 	undecided, _ := errors.AsType[*webdelivery.UndecidedError](failure.Failures[1].Err)
 	assert.Equal(t, original.Failures[1].Err, undecided)
 
@@ -58,7 +58,7 @@ func TestADamagedResult(t *testing.T) {
 	const uri = `{"URI":{"match_mode":"EXACT_LITERAL","uri_pattern":"https://www.example.com/a"}}`
 	for _, text := range []string{
 		"", "{}", "null", "[]", "?", `{"r":null}`, `{"r":[null]}`, `{"r":[{"transaction_id":5}]`, `{"r":[{"transaction_id":"x"}]}`,
-		`{"f":[` + uri + `]}`, `{"f":[` + uri + `],"e":[]}`, `{"f":[` + uri + `],"e":[null]}`, `{"e":[{}]}`, `{"f":[` + uri + `],"e":[{}]}`, `{"f":[` + uri + `],"e":[{},{}],"m":[0,0]}`,
+		`{"f":[` + uri + `]}`, `{"f":[` + uri + `],"e":[]}`, `{"f":[` + uri + `],"e":[null]}`, `{"e":[{}]}`, `{"f":[` + uri + `],"e":[{},{}]}`,
 	} {
 		got := decode(text)
 		assert.Nil(t, got.receipts, text)

@@ -280,8 +280,6 @@ func TestInvalidArguments(t *testing.T) {
 		{rdb, nil, redisqueue.Options{}, "client"},
 		{rdb, alone, redisqueue.Options{}, "client"},
 		{rdb, client, redisqueue.Options{Action: "DROP"}, "QueueOptions.Action"},
-		{rdb, client, redisqueue.Options{MaxURIs: -1}, "QueueOptions.MaxURIs"},
-		{rdb, client, redisqueue.Options{MaxBodyBytes: -1}, "QueueOptions.MaxBodyBytes"},
 		{rdb, client, redisqueue.Options{MaxPending: -1}, "Options.MaxPending"},
 		{rdb, client, redisqueue.Options{Lease: time.Millisecond}, "Options.Lease"},
 		{rdb, client, redisqueue.Options{Keep: time.Second}, "Options.Keep"},
