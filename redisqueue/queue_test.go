@@ -279,13 +279,11 @@ func TestInvalidArguments(t *testing.T) {
 		{nil, client, redisqueue.Options{}, "rdb"},
 		{rdb, nil, redisqueue.Options{}, "client"},
 		{rdb, alone, redisqueue.Options{}, "client"},
-		{rdb, client, redisqueue.Options{Action: "DROP"}, "QueueOptions.Action"},
 		{rdb, client, redisqueue.Options{MaxPending: -1}, "Options.MaxPending"},
 		{rdb, client, redisqueue.Options{Lease: time.Millisecond}, "Options.Lease"},
 		{rdb, client, redisqueue.Options{Keep: time.Second}, "Options.Keep"},
 	} {
-		q, err := redisqueue.New(tt.rdb, tt.client, tt.options)
-		assert.Nil(t, q)
+		_, err := redisqueue.New(tt.rdb, tt.client, tt.options)
 		var invalid *webdelivery.ValidationError
 		require.ErrorAs(t, err, &invalid)
 		assert.Equal(t, tt.field, invalid.Field)
