@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -52,25 +53,24 @@ type QueueStats struct {
 	InFlight  int           // URIs in requests that the service has neither accepted nor refused yet
 	Accepted  int           // URIs that the service accepted so far; identical ones in one request count once
 	Refused   int           // URIs that failed so far because the service refused them, alone or together with others
-	Requests  int           // requests so far
+	Requests  int           // requests so far, repeated ones included
 	OldestAge time.Duration // time that the oldest pending URI has waited; 0 if none is pending
-	// Failures counts failed requests in a row: the service did not answer despite retries, or the login or permit failed.
-	// So does one that was under way when its last caller left. Failures returns to 0 when the service accepts a purge or
-	// refuses one with ErrBadRequest.
+	// Failures counts failed requests in a row, also those that are repeated, and failed logins and permits. It returns to 0
+	// when the service accepts a purge or refuses one with ErrBadRequest.
 	Failures int
-	Err      error // error of the last failure; nil if Failures is 0
-	// Transactions are those that the queue waits for, with Wait, by their ids and as last read: their PercentReceived
-	// says how far the caches are.
-	Transactions []Transaction
+	Err      error     // error of the last failure; nil if Failures is 0
+	Since    time.Time // when the first of them failed; zero if Failures is 0
+	// Transactions are those that the queue waits for, with Wait, by their ids and as last polled.
+	Transactions []Progress
 }
 
 // QueueError is a failed call of [PurgeQueue.Purge]. The URIs of the call that are not among Failures were purged.
 //
-// If the service refuses URIs of a request, the queue splits it, by host first, until the refused ones stand alone.
-// Finding k refused URIs of n in a host takes about k*log2(n/k) + 2k more requests, and so do k refused hosts of n, with
-// up to 5 more for each. The queue stops after 1 + 20*log2(n) requests for n URIs (log2 rounded up), which is enough for
-// 20 refused URIs of one host or 20 refused hosts. If more is refused than these requests can find in time, callers wait
-// or fail together.
+// If the service refuses URIs of a request, the queue halves it, by host first, until the refused ones stand alone. That
+// takes about 15 more requests for one URI of 1,000 of a host, 200 for 20 of them, and 45 for 20 hosts. The queue stops
+// after 1 + 15*log2(n) failed requests for n URIs (log2 rounded up). If more is refused than these find in time, callers
+// wait or fail together. A request that is too large for a gateway (413) is halved, too, and so is one for which the
+// service fails (500, or no response) despite retries while it accepts others.
 type QueueError struct {
 	// Failures are the URIs that the service refused or may not have received, or whose transaction ended badly or has not
 	// ended, in the order of the call, identical ones once.
@@ -168,20 +168,24 @@ func undecided(host string, alone int, refusal error) error {
 type PurgeQueue struct {
 	service *PurgeService
 	options QueueOptions
-	polls   *semaphore.Weighted // of transactions, in progress
+	turns   *semaphore.Weighted // of polls of transactions
+	polls   *semaphore.Weighted // that are under way
 	batch   *batch.Queue
 
 	mu   sync.Mutex
-	open map[int64]Transaction // that the queue waits for
+	open map[int64]Progress // of the transactions that the queue waits for
 }
 
-// purgesUnderWay limits the requests without a response yet, and separately the polls of transactions.
-const purgesUnderWay = 4
+const (
+	purgesUnderWay = 4           // requests without a response yet, and separately turns of polls
+	pollsUnderWay  = 256         // polls without a response yet
+	pollTurn       = time.Second // a poll that takes longer holds up no others
+)
 
 // NewQueue creates a queue. It sends nothing. If a number in the options is below 0 or the action is none of the
 // constants, it returns a [*ValidationError].
 func (s *PurgeService) NewQueue(options QueueOptions) (*PurgeQueue, error) {
-	q := &PurgeQueue{service: s, options: options, polls: semaphore.NewWeighted(purgesUnderWay), open: map[int64]Transaction{}}
+	q := &PurgeQueue{service: s, options: options, turns: semaphore.NewWeighted(purgesUnderWay), polls: semaphore.NewWeighted(pollsUnderWay), open: map[int64]Progress{}}
 	o := &q.options
 	var bad problems
 	o.Action = cmp.Or(o.Action, ActionPurge)
@@ -314,7 +318,7 @@ func (q *PurgeQueue) acquire(ctx context.Context) (batch.Permit, error) {
 }
 
 // send sends one request.
-func (q *PurgeQueue) send(ctx context.Context, permit batch.Permit, uris []batch.URI) batch.Response {
+func (q *PurgeQueue) send(ctx context.Context, permit batch.Permit, uris []batch.URI, failed func(error)) batch.Response {
 	request := PurgeRequest{q.options.Action, make([]PurgeURI, len(uris))}
 	for i, u := range uris {
 		request.URIs[i] = unqueued(u)
@@ -322,52 +326,53 @@ func (q *PurgeQueue) send(ctx context.Context, permit batch.Permit, uris []batch
 	cl := describe("Purge.Submit", http.MethodPost, purgePath, "")
 	cl.Body = request.body()
 	cl.Permit, _ = permit.(*transport.Permit)
+	cl.Retrying = func(r *transport.Response) { failed(q.service.conn.newError(r, r.Err)) }
 	var receipt *PurgeReceipt
 	r, err := q.service.conn.send(ctx, cl)
 	if err == nil {
 		receipt, err = r.receipt()
 	}
 	if err != nil {
-		return batch.Response{Err: err, Refused: errors.Is(err, ErrBadRequest), Outcome: outcomes.Outcome(OutcomeOf(err))}
+		r := batch.Response{Err: err, Refused: errors.Is(err, ErrBadRequest), Outcome: outcomes.Outcome(OutcomeOf(err))}
+		if e, ok := errors.AsType[*Error](err); ok && !e.login {
+			r.TooLarge = e.status() == http.StatusRequestEntityTooLarge
+			r.Failed = e.status() >= http.StatusInternalServerError || e.StatusCode == 0 && e.outcome == OutcomeUnknown
+		}
+		return r
 	}
 	return batch.Response{Receipt: receipt}
 }
 
-// pollTime is how long a poll counts against purgesUnderWay. One that hangs, or that is retried, holds up no others.
-const pollTime = time.Second
-
-// wait polls a transaction until it has ended. polls limits how many transactions are polled at once.
+// wait polls a transaction until it has ended. Each poll waits for its turn, and is not repeated before the next.
 func (q *PurgeQueue) wait(ctx context.Context, receipt any) error {
 	accepted, _ := receipt.(*PurgeReceipt)
 	id := accepted.TransactionID
-	q.note(Transaction{TransactionID: id})
-	defer q.forget(id)
-	_, err := q.service.wait(ctx, id, true, func(ctx context.Context, cl call) (*Transaction, error) {
-		if err := q.polls.Acquire(ctx, 1); err != nil {
-			return nil, err
-		}
-		release := sync.OnceFunc(func() { q.polls.Release(1) })
-		defer release()
-		defer time.AfterFunc(pollTime, release).Stop()
-		tx, err := q.service.conn.fetchTransaction(ctx, cl)
-		if err == nil {
-			q.note(*tx)
-		}
-		return tx, err
-	}, nil)
-	return err
-}
-
-func (q *PurgeQueue) note(tx Transaction) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.open[tx.TransactionID] = tx
-}
-
-func (q *PurgeQueue) forget(id int64) {
+	note := func(p Progress) {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.open[id] = p
+	}
+	note(Progress{Kind: "transaction", ID: strconv.FormatInt(id, 10)})
+	_, err := q.service.wait(ctx, id, true, q.poll, []WaitOption{WaitProgress(note)})
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	delete(q.open, id)
+	return err
+}
+
+func (q *PurgeQueue) poll(ctx context.Context, cl call) (*Transaction, error) {
+	if err := q.polls.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	defer q.polls.Release(1)
+	if err := q.turns.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	over := sync.OnceFunc(func() { q.turns.Release(1) })
+	defer over()
+	defer time.AfterFunc(pollTurn, over).Stop()
+	cl.Single = true
+	return q.service.conn.fetchTransaction(ctx, cl)
 }
 
 // Stats returns the present state of the queue, for a progress line or for metrics. It may be called at any time, also
@@ -376,7 +381,7 @@ func (q *PurgeQueue) Stats() QueueStats {
 	now := q.batch.Stats()
 	s := QueueStats{
 		Pending: now.Pending, InFlight: now.InFlight, Accepted: now.Accepted, Refused: now.Refused, Requests: now.Requests,
-		OldestAge: now.OldestAge, Failures: now.Failures, Err: now.Err,
+		OldestAge: now.OldestAge, Failures: now.Failures, Err: now.Err, Since: now.Since,
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()

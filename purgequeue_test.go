@@ -1,6 +1,7 @@
 package webdelivery_test
 
 import (
+	"cmp"
 	"context"
 	crand "crypto/rand"
 	"encoding/json"
@@ -163,15 +164,20 @@ type refusing struct {
 	*testing.T
 	queue   *webdelivery.PurgeQueue
 	refuses func(uri string) bool
+	status  int // of a refusal; 0: 400
+	most    int // bytes of a request; 0: no limit
+	delay   time.Duration
 
 	mu      sync.Mutex
 	arrived []time.Time
+	sizes   []int // of the accepted requests
+	refused int   // requests
 }
 
 func inRefusing(t *testing.T, options webdelivery.QueueOptions, refuses func(uri string) bool, test func(s *refusing)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := &refusing{T: t, refuses: refuses}
+		s := &refusing{T: t, refuses: refuses, delay: 20 * time.Millisecond}
 		origin := "https://" + strings.ToLower(crand.Text()) + ".example.com" // purges of one origin share their permits
 		client, err := webdelivery.NewClient(origin, fixture.Customer, webdelivery.BasicAuth(fixture.Username, fixture.Password),
 			webdelivery.WithHTTPClient(&http.Client{Transport: fixture.RoundTripper(s.answer)}))
@@ -194,7 +200,7 @@ func (s *refusing) answer(r *http.Request) (*http.Response, error) {
 	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
 		return nil, err
 	}
-	time.Sleep(20 * time.Millisecond)
+	time.Sleep(s.delay)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.arrived = append(s.arrived, time.Now())
@@ -203,9 +209,15 @@ func (s *refusing) answer(r *http.Request) (*http.Response, error) {
 	}
 	for _, u := range body.PurgeRequest.URIs {
 		if s.refuses(u.Pattern) {
-			return fixture.Response(http.StatusBadRequest, []byte(`{"code":400,"description":"request could not be validated"}`)), nil
+			s.refused++
+			status := cmp.Or(s.status, http.StatusBadRequest)
+			return fixture.Response(status, fmt.Appendf(nil, `{"code":%d,"description":"request could not be validated"}`, status)), nil
 		}
 	}
+	if s.most > 0 && int(r.ContentLength) > s.most {
+		return fixture.Response(http.StatusRequestEntityTooLarge, []byte("<html>too large</html>")), nil
+	}
+	s.sizes = append(s.sizes, int(r.ContentLength))
 	return fixture.Response(http.StatusCreated, fmt.Appendf(nil, `{"code":201,"transaction_id":%d}`, len(s.arrived))), nil
 }
 
@@ -314,14 +326,14 @@ func TestRefusedURIsAreFound(t *testing.T) {
 	}
 }
 
-// If the service refuses too many paths of a good host, the search ends after 1 + 20*log2(n) requests. Nobody is told
-// that a good URI is refused, and the others match ErrRefusedTogether, whose text contains nothing of other URIs.
+// If the service refuses too many paths of a good host, the search ends after 1 + 15*log2(n) refused requests. Nobody is
+// told that a good URI is refused, and the others match ErrRefusedTogether, whose text contains nothing of other URIs.
 func TestSearchIsBounded(t *testing.T) {
 	t.Parallel()
 	uris, refuses := paths(rand.New(rand.NewPCG(1, 1)), 1000, 300)
 	inRefusing(t, webdelivery.QueueOptions{}, refuses, func(s *refusing) {
 		failed := s.refusedURIs(uris)
-		assert.Len(s, s.arrived, 1+20*10)
+		assert.InDelta(s, 1+15*10, s.refused, 3, "and those under way")
 		assert.Equal(s, webdelivery.OutcomeUnknown, failed.Outcome, "some URIs were purged")
 		for _, f := range failed.Failures {
 			assert.Equal(s, webdelivery.OutcomeNotApplied, f.Outcome)
@@ -344,7 +356,9 @@ func TestErrHostRefused(t *testing.T) {
 		require.ErrorIs(s, failed, webdelivery.ErrHostRefused)
 		require.ErrorIs(s, failed, webdelivery.ErrBadRequest, "of those that were refused alone")
 		assert.Equal(s, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(failed))
-		f := failed.Failures[1]
+		sent := func(f webdelivery.URIFailure) bool { return errors.Is(f.Err, webdelivery.ErrBadRequest) }
+		assert.Len(s, slices.DeleteFunc(slices.Clone(failed.Failures), sent), 5)
+		f := slices.DeleteFunc(failed.Failures, sent)[0]
 		assert.Equal(s, &webdelivery.UndecidedError{Host: "refused.example.org", RefusedAlone: 5, StatusCode: 400, Code: 400}, f.Err)
 		assert.NotErrorIs(s, f.Err, webdelivery.ErrBadRequest)
 		assert.NotErrorIs(s, f.Err, webdelivery.ErrRefusedTogether)
@@ -353,29 +367,123 @@ func TestErrHostRefused(t *testing.T) {
 	})
 }
 
-// Callers of good hosts hardly notice that others purge refused ones: one, or a new one with each call.
+// Callers of good hosts hardly notice that others purge refused ones: one, or a new one with each call. Nor do callers of
+// hosts that the service has not seen before, if a new one is refused every 2 s.
 func TestGoodCallsBesideRefusedOnes(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ hosts, perSecond int }{{1, 5}, {1000, 1}, {1000, 20}} {
+	for _, c := range []struct {
+		newHosts, perSecond int
+		refusedHosts        int
+		every               time.Duration
+		mean, longest       time.Duration
+	}{
+		{0, 15, 1, time.Second / 5, 800 * time.Millisecond, 3 * time.Second},
+		{0, 15, 1000, time.Second, 800 * time.Millisecond, 3 * time.Second},
+		{0, 15, 1000, time.Second / 20, 800 * time.Millisecond, 3 * time.Second},
+		{1000, 1, 1000, 2 * time.Second, 5 * time.Second, 30 * time.Second},
+	} {
 		inRefusing(t, webdelivery.QueueOptions{}, refusedHost, func(s *refusing) {
 			var all sync.WaitGroup
-			took := make([]time.Duration, 30*15)
+			took := make([]time.Duration, 30*c.perSecond)
 			for i := range took {
 				all.Go(func() {
-					time.Sleep(time.Duration(i) * time.Second / 15)
-					took[i] = s.purge(object(i))
+					time.Sleep(time.Duration(i) * time.Second / time.Duration(c.perSecond))
+					uri := object(i)
+					if c.newHosts > 0 {
+						uri = fmt.Sprintf("https://new%d.example.com/", i%c.newHosts)
+					}
+					took[i] = s.purge(uri)
 				})
 			}
-			for i := range 30 * c.perSecond {
+			for i := range int(30 * time.Second / c.every) {
 				all.Go(func() {
-					time.Sleep(time.Duration(i) * time.Second / time.Duration(c.perSecond))
-					_, err := s.queue.Purge(s.Context(), exacts(fmt.Sprintf("https://refused%d.example.org/%d", i%c.hosts, i))...)
+					time.Sleep(time.Duration(i) * c.every)
+					_, err := s.queue.Purge(s.Context(), exacts(fmt.Sprintf("https://refused%d.example.org/%d", i%c.refusedHosts, i))...)
 					assert.Equal(s, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 				})
 			}
 			all.Wait()
-			assert.LessOrEqual(s, mean(took), time.Second)
-			assert.LessOrEqual(s, slices.Max(took), 3*time.Second)
+			assert.LessOrEqual(s, mean(took), c.mean)
+			assert.LessOrEqual(s, slices.Max(took), c.longest)
+		})
+	}
+}
+
+// A request that is too large for a gateway is halved, and the next ones have a size that it lets pass, which grows again
+// while it does. A URI that is too large alone fails alone.
+func TestRequestsThatAreTooLarge(t *testing.T) {
+	t.Parallel()
+	inRefusing(t, webdelivery.QueueOptions{MaxBodyBytes: 1 << 20}, refusedHost, func(s *refusing) {
+		s.most = 1 << 18
+		purge := func() {
+			var all sync.WaitGroup
+			for i := range 300 {
+				all.Go(func() { s.purge(object(i) + strings.Repeat("a", 3_200)) })
+			}
+			all.Wait()
+		}
+		purge()
+		assert.LessOrEqual(s, len(s.arrived), 8, "0.98 MB, two halves, and four of these")
+		for range 10 {
+			purge()
+		}
+		assert.LessOrEqual(s, len(s.arrived), 8+10*6, "4 of 250 kB each, and 1 of 12 is too large")
+		_, err := s.queue.Purge(s.Context(), exacts(object(1)+strings.Repeat("a", 1<<18), object(2))...)
+		failed, _ := errors.AsType[*webdelivery.QueueError](err)
+		require.Len(s, failed.Failures, 1)
+		refusal, _ := errors.AsType[*webdelivery.Error](failed.Failures[0].Err)
+		assert.Equal(s, http.StatusRequestEntityTooLarge, refusal.StatusCode)
+		assert.Equal(s, webdelivery.OutcomeNotApplied, failed.Failures[0].Outcome)
+		s.most = 0
+		for range 20 {
+			purge()
+		}
+		assert.Greater(s, s.sizes[len(s.sizes)-1], 900_000)
+	})
+}
+
+// A URI for which the service fails is found, like a refused one, while it accepts others; and it is the only one that
+// fails. In an outage nobody is halved.
+func TestFaultsOfAURI(t *testing.T) {
+	t.Parallel()
+	inRefusing(t, webdelivery.QueueOptions{}, refusedHost, func(s *refusing) {
+		s.status = http.StatusInternalServerError
+		var all sync.WaitGroup
+		for i := range 60 {
+			all.Go(func() {
+				time.Sleep(time.Duration(i) * time.Second / 2)
+				s.purge(fmt.Sprintf("https://other.example.com/%d", i))
+			})
+		}
+		failed := s.refusedURIs(append(urisOf("www.example.com", 20), "https://refused.example.org/"))
+		assert.Equal(s, exacts("https://refused.example.org/"), failedURIs(failed))
+		assert.Equal(s, webdelivery.OutcomeUnknown, failed.Failures[0].Outcome)
+		all.Wait()
+		before := len(s.arrived)
+		s.refuses = func(string) bool { return true }
+		assert.Len(s, s.refusedURIs(urisOf("www.example.com", 20)).Failures, 20)
+		assert.Equal(s, 4, len(s.arrived)-before)
+	})
+}
+
+// A caller that leaves after its URIs were only refused, together with others or as too fast, has purged nothing.
+func TestLeftAfterRefusals(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{http.StatusBadRequest, http.StatusTooManyRequests} {
+		inRefusing(t, webdelivery.QueueOptions{}, refusedHost, func(s *refusing) {
+			s.status, s.delay = status, 0 // so that no request is under way when they leave
+			ctx, cancel := context.WithTimeout(s.Context(), 2500*time.Millisecond)
+			defer cancel()
+			var all sync.WaitGroup
+			for i := range 20 {
+				all.Go(func() {
+					_, err := s.queue.Purge(ctx, exacts(urisOf(fmt.Sprintf("refused%d.example.org", i), 5)...)...)
+					assert.ErrorIs(s, err, context.DeadlineExceeded)
+					assert.Equal(s, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err), "%v", err)
+				})
+			}
+			all.Wait()
+			assert.Empty(s, s.sizes)
 		})
 	}
 }
@@ -419,7 +527,7 @@ func TestProgressOfAQueue(t *testing.T) {
 		assert.Equal(f, 2, now.InFlight, "the first one alone was accepted")
 		assert.Equal(f, 1, now.Accepted)
 		require.Len(f, now.Transactions, 1)
-		assert.True(f, now.Transactions[0].Pending())
+		assert.False(f, now.Transactions[0].Complete)
 		wg.Wait()
 		assert.Equal(f, webdelivery.QueueStats{Accepted: 3, Requests: 4}, q.Stats())
 
@@ -498,20 +606,47 @@ func TestLeftWhileTheTransactionRuns(t *testing.T) {
 	})
 }
 
-// Failures count failed requests and logins until the service decides again.
+// Failures count failed requests and logins, also those that are repeated, until the service decides again. With Wait, the
+// transactions have the errors of their last polls.
 func TestQueueStats(t *testing.T) {
 	t.Parallel()
-	inQueue(t, fixture.BySession, webdelivery.QueueOptions{}, func(f *fixture.Fixture, q *webdelivery.PurgeQueue) {
-		remove := f.Srv.Fail(testserver.Fault{Status: http.StatusBadGateway})
-		_, err := q.Purge(f.Context(), webdelivery.Exact(fixture.AnObject))
-		require.ErrorIs(f, err, webdelivery.ErrServer)
-		assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
-		assert.Equal(f, 1, q.Stats().Failures)
-		require.ErrorIs(f, q.Stats().Err, webdelivery.ErrServer)
+	inQueue(t, fixture.BySession, webdelivery.QueueOptions{Wait: true}, func(f *fixture.Fixture, q *webdelivery.PurgeQueue) {
+		began := time.Now()
+		for _, path := range []string{"/sessions", "/cache/purge"} { // the queue logs in once
+			remove := f.Srv.Fail(testserver.Fault{Path: path, Status: http.StatusServiceUnavailable})
+			ctx, cancel := context.WithTimeout(f.Context(), 20*time.Second)
+			defer cancel()
+			before := q.Stats().Requests
+			go func() {
+				_, err := q.Purge(ctx, webdelivery.Exact(fixture.AnObject))
+				assert.Error(f, err)
+			}()
+			time.Sleep(15 * time.Second)
+			now := q.Stats()
+			require.Positive(f, now.Failures)
+			require.ErrorIs(f, now.Err, webdelivery.ErrServer)
+			assert.WithinRange(f, now.Since, began, time.Now().Add(-10*time.Second))
+			assert.Equal(f, path == "/cache/purge", now.Requests > before)
+			<-ctx.Done()
+			remove()
+			time.Sleep(time.Minute)
+		}
+		remove := f.Srv.Fail(testserver.Fault{Path: "/transactions/*", Status: http.StatusBadGateway})
+		var all sync.WaitGroup
+		all.Go(func() {
+			_, err := q.Purge(f.Context(), webdelivery.Exact(fixture.AnObject))
+			assert.NoError(f, err)
+		})
+		time.Sleep(20 * time.Second)
+		now := q.Stats()
+		assert.Equal(f, 1, now.Accepted)
+		assert.Zero(f, now.Failures)
+		assert.Zero(f, now.Since)
+		require.Len(f, now.Transactions, 1)
+		require.ErrorIs(f, now.Transactions[0].Err, webdelivery.ErrServer)
 		remove()
-		_, err = q.Purge(f.Context(), webdelivery.Exact(fixture.AnObject))
-		require.NoError(f, err)
-		assert.Equal(f, webdelivery.QueueStats{Accepted: 1, Requests: 1}, q.Stats())
+		all.Wait()
+		assert.Empty(f, q.Stats().Transactions)
 	})
 }
 

@@ -18,6 +18,7 @@ const (
 	idleLease = 2 * time.Second  // of a sender without calls of its own, which may end without Close
 	standBack = 10 * time.Minute // how long a process that often could not purge leaves the lease to others
 	unwanted  = 2 * idleTick     // after which it takes the lease even then, if there are calls that nobody sends
+	patience  = 5 * time.Second  // without a decision of the service, after which a failed attempt ends a term
 	mostTries = 3                // how many senders in a row may fail to purge a call
 	waitFor   = time.Hour        // for a transaction; the process of the caller may have died
 	checked   = 100              // maximum calls of which the sender learns in an exchange whether they are gone
@@ -46,6 +47,7 @@ type term struct {
 	waits   map[int64]*wait   // for transactions, by ID
 	from    time.Time         // nothing is sent before
 	decided time.Time         // when the service last decided about a purge; zero if it has not
+	failed  int               // attempts in a row that had failed before
 	failure error             // why this process cannot purge
 }
 
@@ -76,6 +78,9 @@ func (q *Queue) orderLocked(why string) order {
 	if t != nil && t.Err() != nil && t.failure == nil && q.ctx.Err() == nil {
 		q.endTermLocked() // its lease has ended
 		t = nil
+	}
+	if t != nil {
+		q.checkLocked(t)
 	}
 	o := order{Known: q.known, Name: q.process, Last: "0-0", Room: atOnceBytes}
 	next, writes := beat{q.beat.Number + 1, q.process, q.options.Lease, cmp.Or(why, q.beat.Why), q.beat.Fails}, true
@@ -119,6 +124,16 @@ func (q *Queue) orderLocked(why string) order {
 	}
 	o.Store = q.stores[:min(len(q.stores), atOnce)]
 	return o
+}
+
+// checkLocked ends a term in which attempts fail. Their retries may take minutes.
+func (q *Queue) checkLocked(t *term) {
+	now := q.local.Stats()
+	fails := now.Failures > t.failed || now.Since.After(t.from)
+	quiet := min(time.Since(t.from), time.Since(t.decided)) > patience
+	if fails && quiet && isFault(now.Err) && !errors.Is(now.Err, context.Canceled) {
+		q.cannotPurgeLocked(t, now.Err)
+	}
 }
 
 // leavesLocked reports whether the sender makes room for others: there is nothing to send, or it closes. Then it waits
@@ -168,6 +183,7 @@ func (q *Queue) sentLocked(o order, r reply, sent time.Time) {
 	}
 	if q.term == nil {
 		q.term = &term{open: map[string]*entry{}, waits: map[int64]*wait{}, from: time.Now().Add(linger)}
+		q.term.failed = q.local.Stats().Failures
 		q.term.Context, q.term.end = context.WithCancel(q.ctx)
 		q.term.expiry = time.AfterFunc(time.Hour, q.term.end)
 		q.wakeUp()

@@ -29,8 +29,8 @@ type URI struct {
 type Work struct {
 	// Acquire waits for a permit to send one request.
 	Acquire func(context.Context) (Permit, error)
-	// Send sends one request, and ends its permit.
-	Send func(context.Context, Permit, []URI) Response
+	// Send sends one request, and ends its permit. It calls failed for each attempt that it repeats.
+	Send func(ctx context.Context, permit Permit, uris []URI, failed func(error)) Response
 	// Wait waits for the transaction of an accepted request. If it is nil, a URI is done once it is accepted.
 	Wait func(ctx context.Context, receipt any) error
 	// Left returns the error for a caller whose context has ended. sent reports whether its URIs were part of a request.
@@ -55,10 +55,12 @@ type Permit interface {
 
 // Response is the result of one request.
 type Response struct {
-	Receipt any   // returned by Put; comparable, and not nil if Err is nil
-	Err     error // nil if the service accepted the request
-	Refused bool  // Err means that the service refused at least one of the URIs
-	Outcome outcomes.Outcome
+	Receipt  any   // returned by Put; comparable, and not nil if Err is nil
+	Err      error // nil if the service accepted the request
+	Refused  bool  // Err means that the service refused at least one of the URIs
+	TooLarge bool  // Err means that the request was too large
+	Failed   bool  // Err may be a fault of the service that some of the URIs cause
+	Outcome  outcomes.Outcome
 }
 
 // Result is the result of one caller.
@@ -82,8 +84,9 @@ type Stats struct {
 	InFlight  int           // URIs of requests that the service has neither accepted nor refused
 	Accepted  int           // URIs accepted so far; equal ones in one request count once, as in InFlight and Refused
 	Refused   int           // URIs that failed because the service refused them, alone or together with others
-	Requests  int           // requests so far
+	Requests  int           // attempts so far
 	OldestAge time.Duration // how long the oldest pending caller has waited; 0 if none is pending
-	Failures  int           // failed requests and permits since the service last accepted or refused a request
+	Failures  int           // failed attempts and permits since the service last accepted or refused a request
 	Err       error         // error of the last failure; nil if there is none
+	Since     time.Time     // when the first of them failed
 }

@@ -9,12 +9,11 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/outcomes"
 )
 
-// caller is a call of Put. The queue's lock guards its fields, except uris, hosts and
-// done. result does not change after done is closed.
+// caller is a call of Put. The queue's lock guards its fields, except uris and done. result does not change after done is
+// closed.
 type caller struct {
-	uris    []URI    // without duplicates
-	hosts   []string // of these
-	room    int64    // acquired in pending
+	uris    []URI // without duplicates
+	room    int64 // acquired in pending
 	since   time.Time
 	element *list.Element // in pending.callers
 	request *request      // the request with the URIs; nil while they are pending
@@ -22,10 +21,6 @@ type caller struct {
 	ended  bool // it has a result, or has left
 	result Result
 	done   chan struct{} // closed when there is a result
-}
-
-func newCaller(uris []URI) *caller {
-	return &caller{uris: uris, hosts: hostsOf(uris), done: make(chan struct{})}
 }
 
 // unsent returns the result of a caller whose URIs were not sent.

@@ -53,5 +53,5 @@ func (q *Queue) giveUp() {
 		q.dropped = q.pending.callers.Len() + q.unfinished
 	}
 	q.gaveUp.set(nil)
-	q.pending.fail(ErrClosed)
+	q.failLocked(ErrClosed)
 }

@@ -16,27 +16,27 @@ import (
 // Callers end when the transactions of their items have ended. The queue waits for each transaction once.
 func TestTransactions(t *testing.T) {
 	t.Parallel()
-	waits := func(w *world) { w.work.Wait, w.refused = w.wait, "b" }
+	waits := func(w *world) { w.work.Wait, w.refused = w.wait, "2" }
 	inWorld(t, waits, func(w *world) {
 		w.aborted = 2
 		results := map[string]<-chan ended{}
-		for _, items := range []string{"a", "ab", "b", "c", "ca"} {
+		for _, items := range []string{"1", "12", "2", "3", "31"} {
 			results[items] = w.put(w.Context(), items)
 		}
 		got := map[string]ended{}
 		for items, result := range results {
 			got[items] = <-result
-			if strings.Contains(items, "a") {
+			if strings.Contains(items, "1") {
 				assert.Contains(w, got[items].text, "lost")
 			}
 		}
-		assert.Equal(w, []string{"abc", "a", "b", "c"}, w.requests)
+		assert.Equal(w, []string{"123", "1", "2", "3"}, w.requests)
 		assert.ElementsMatch(w, []any{2, 4}, w.waits)
-		assert.Equal(w, ended{failed: "b", text: "refused", outcome: outcomes.NotApplied, after: got["b"].after}, got["b"])
-		assert.Equal(w, ended{receipt: 4, after: got["b"].after + 11*time.Second}, got["c"])
-		assert.Equal(w, "ab", got["ab"].failed)
-		assert.Equal(w, "a", got["ca"].failed)
-		assert.Equal(w, got["b"].after+11*time.Second, got["ca"].after)
+		assert.Equal(w, ended{failed: "2", text: "refused", outcome: outcomes.NotApplied, after: got["2"].after}, got["2"])
+		assert.Equal(w, ended{receipt: 4, after: got["2"].after + 11*time.Second}, got["3"])
+		assert.Equal(w, "12", got["12"].failed)
+		assert.Equal(w, "1", got["31"].failed)
+		assert.Equal(w, got["2"].after+11*time.Second, got["31"].after)
 	})
 }
 

@@ -15,128 +15,118 @@ const (
 	several    = 5                // so many URIs refused alone, and none ever accepted, mean that the host is refused
 	refusedFor = 10 * time.Minute // how long a refusal is remembered
 	lately     = 10 * time.Second // how long the other URIs of the host fail without being sent
-	maxHosts   = 10_000           // if there are more, one of them is forgotten
+	maxHosts   = 10_000           // if there are more, all are forgotten
 )
 
 // host is what the queue knows about a host. The URIs without a host count as one more host, with the name "".
 type host struct {
 	accepted  bool      // the service has accepted a URI
-	refused   []URI     // alone, since one was accepted; at most several
-	until     time.Time // when the last refusal is forgotten
+	refused   []URI     // alone, until one was accepted; at most several
+	last      time.Time // when a URI was last refused alone
 	undecided error     // of its other URIs, if it is refused as a whole
-	search    *bool     // whether the search that finds out if the host is refused is over; nil if there is none
 }
 
-// whole reports whether the host is refused as a whole. One that the service has accepted before may have some refused
-// paths, which others purge again and again, so only a search can tell.
-func (h host) whole() bool { return !h.accepted && len(h.refused) >= several }
+// apart reports whether a URI was refused alone. The URIs of the host then travel apart from those of others.
+func (h host) apart() bool { return time.Since(h.last) < refusedFor }
 
-// lane is a way to a permit.
-type lane int
+// whole reports whether the host is refused as a whole.
+func (h host) whole() bool { return len(h.refused) >= several && time.Since(h.last) < lately }
 
-const (
-	ahead  lane = iota // no host is likely to be refused
-	apart              // a host may be refused
-	search             // a refused request is finding out whether a host is refused: its parts get the permits, and callers wait
-	none
-)
-
+// hosts is what the queue knows about all hosts.
 type hosts struct {
-	known    map[string]host
-	accepted bool      // the service has accepted a URI of any host
-	wary     time.Time // until then, unknown hosts travel apart, because the service has refused one
+	known map[string]host
+	wary  time.Time // until then, hosts that the service has not accepted before travel apart, because it has refused one
 }
 
-// of returns what is known about a host.
-func (hs *hosts) of(name string) host {
-	h := hs.known[name]
-	if !time.Now().Before(h.until) {
-		h.refused, h.until, h.undecided = nil, time.Time{}, nil
-	}
-	if h.search != nil && *h.search {
-		h.search = nil
-	}
-	return h
-}
-
-func (hs *hosts) set(name string, h host) {
-	if _, known := hs.known[name]; !known && len(hs.known) >= maxHosts {
-		for any := range hs.known {
-			delete(hs.known, any)
-			break
+// learn records what a response says about the hosts of the URIs.
+func (hs *hosts) learn(uris []URI, response Response, undecided func(host string, alone int, refusal error) error) {
+	for _, of := range byHost(uris) {
+		name := of[0].Host
+		h := hs.known[name]
+		if response.Refused && !h.accepted {
+			hs.wary = time.Now().Add(lately)
 		}
+		switch {
+		case response.Err == nil:
+			h.accepted, h.refused = true, nil
+		case response.Refused && len(uris) == 1:
+			if h.last = time.Now(); !h.accepted && len(h.refused) < several && !slices.Contains(h.refused, uris[0]) {
+				h.refused = append(h.refused, uris[0])
+			}
+			h.undecided = undecided(name, len(h.refused), response.Err)
+		default:
+			continue
+		}
+		if len(hs.known) >= maxHosts {
+			clear(hs.known)
+		}
+		hs.known[name] = h
 	}
-	hs.known[name] = h
 }
 
-// failures returns the failures of a caller whose hosts were all refused as a whole, lately; none otherwise.
-func (hs *hosts) failures(c *caller) (failures []Failure) {
-	for _, name := range c.hosts {
-		if h := hs.of(name); !h.whole() || time.Until(h.until) <= refusedFor-lately {
+// failures returns the failures of URIs whose hosts are all refused as a whole; none otherwise.
+func (hs *hosts) failures(uris []URI) (failures []Failure) {
+	for _, uri := range uris {
+		h := hs.known[uri.Host]
+		if !h.whole() {
 			return nil
 		}
-	}
-	for _, uri := range c.uris {
-		failures = append(failures, Failure{URI: uri, Err: hs.of(uri.Host).undecided, Outcome: outcomes.NotApplied})
+		failures = append(failures, Failure{URI: uri, Err: h.undecided, Outcome: outcomes.NotApplied})
 	}
 	return failures
 }
 
-// lane returns the lane of a caller with these hosts.
-func (hs *hosts) lane(names []string) (l lane) {
-	for _, name := range names {
-		switch h := hs.of(name); {
-		case h.search != nil:
-			return search
-		case !h.until.IsZero(), !h.accepted && hs.accepted && time.Now().Before(hs.wary):
-			l = apart
-		}
-	}
-	return l
-}
-
-// hostsOf returns the hosts of URIs, in the order of their first URIs.
-func hostsOf(uris []URI) (names []string) {
-	seen := map[string]bool{}
-	for _, uri := range uris {
-		if !seen[uri.Host] {
-			seen[uri.Host], names = true, append(names, uri.Host)
-		}
-	}
-	return names
-}
-
-// divide divides URIs by host: those that can be sent together, and those of hosts that were refused. The first ones, sure
-// of them, are of hosts that the service has accepted before. After these comes the largest host, and then the others in
-// the order of their first URIs.
-func (hs *hosts) divide(uris []URI) (together [][]URI, sure int, refused [][]URI) {
-	groups := map[string][]URI{}
-	for _, uri := range uris {
-		groups[uri.Host] = append(groups[uri.Host], uri)
-	}
-	for _, name := range hostsOf(uris) {
-		switch h := hs.of(name); {
-		case len(h.refused) > 0 && !h.accepted:
-			// In any order, so that a good one has its chance; those that were refused come last.
-			uris := groups[name]
-			rand.Shuffle(len(uris), func(i, j int) { uris[i], uris[j] = uris[j], uris[i] })
-			slices.SortStableFunc(uris, func(a, b URI) int { return slices.Index(h.refused, a) - slices.Index(h.refused, b) })
-			refused = append(refused, uris)
-		case h.accepted:
-			together = slices.Insert(together, sure, groups[name])
-			sure++
+// divide divides URIs into those that are sent together, the most promising first: of hosts of which none was refused
+// alone, of each other host that the service has accepted before, and while the queue is wary, of hosts that it has not.
+// Of a host that may be refused as a whole, one URI is sent alone.
+func (hs *hosts) divide(uris []URI) (attempts [][]URI) {
+	var together, strange []URI
+	var doubtful [][]URI
+	for _, of := range byHost(uris) {
+		switch h := hs.known[of[0].Host]; {
+		case h.apart() && h.accepted:
+			attempts = append(attempts, of)
+		case h.apart():
+			one, others := oneOf(of)
+			doubtful = append(doubtful, one, others)
+		case !h.accepted && time.Now().Before(hs.wary):
+			strange = append(strange, of...)
 		default:
-			together = append(together, groups[name])
+			together = append(together, of...)
 		}
 	}
-	largest := sure
-	for i := largest; i < len(together); i++ {
-		if len(together[i]) > len(together[largest]) {
-			largest = i
+	attempts = slices.Concat([][]URI{together}, attempts, [][]URI{strange}, doubtful)
+	return slices.DeleteFunc(attempts, func(uris []URI) bool { return len(uris) == 0 })
+}
+
+// byHost groups URIs by host, in the order of their first URIs.
+func byHost(uris []URI) (groups [][]URI) {
+	at := map[string]int{}
+	for _, uri := range uris {
+		i, found := at[uri.Host]
+		if !found {
+			i = len(groups)
+			at[uri.Host], groups = i, append(groups, nil)
 		}
+		groups[i] = append(groups[i], uri)
 	}
-	if largest > sure {
-		together = slices.Insert(slices.Delete(slices.Clone(together), largest, largest+1), sure, together[largest])
+	return groups
+}
+
+// oneOf takes any URI out of some.
+func oneOf(uris []URI) (one, others []URI) {
+	i := rand.IntN(len(uris))
+	return uris[i : i+1 : i+1], slices.Concat(uris[:i], uris[i+1:])
+}
+
+func halves(uris []URI) [][]URI {
+	half := len(uris) / 2
+	return [][]URI{uris[:half:half], uris[half:]}
+}
+
+func sizeOf(uris []URI) (bytes int) {
+	for _, uri := range uris {
+		bytes += uri.Size
 	}
-	return together, sure, refused
+	return bytes
 }

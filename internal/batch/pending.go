@@ -20,8 +20,7 @@ type pending struct {
 	callers list.List
 	uris    int                 // of these callers
 	room    *semaphore.Weighted // free room, in URIs
-	hosts   hosts
-	behind  time.Time // since when requests have left callers behind and the shortest did not come first; zero if they have not
+	behind  time.Time           // since when requests have left callers behind and the shortest did not come first; zero if they have not
 }
 
 func (p *pending) remove(c *caller) {
@@ -30,31 +29,23 @@ func (p *pending) remove(c *caller) {
 	p.room.Release(c.room)
 }
 
-// in yields the callers in a lane, or in all lanes if there is none, oldest first. The loop may remove them.
-func (p *pending) in(l lane) iter.Seq[*caller] {
+// all yields the callers, oldest first. The loop may remove them.
+func (p *pending) all() iter.Seq[*caller] {
 	return func(yield func(*caller) bool) {
 		for next := p.callers.Front(); next != nil; {
 			c := next.Value.(*caller) // nothing else is added
 			next = next.Next()
-			if (l == none || p.hosts.lane(c.hosts) == l) && !yield(c) {
+			if !yield(c) {
 				return
 			}
 		}
 	}
 }
 
-// first returns the oldest of these, or nil.
-func (p *pending) first(l lane) *caller {
-	for c := range p.in(l) {
-		return c
-	}
-	return nil
-}
-
-// take removes and returns callers in a lane whose URIs fit into one request: the oldest one in any case, and then the
-// next oldest that still fit. Now and then the shortest come first, so that they need not wait for all long ones.
-func (p *pending) take(l lane, limits Options) (taken []*caller) {
-	next, callers, misses := newLoad(), p.in(l), 0
+// take removes and returns callers whose URIs fit into one request: the oldest one in any case, and then the next oldest
+// that still fit. Now and then the shortest come first, so that they need not wait for all long ones.
+func (p *pending) take(limits Options) (taken []*caller) {
+	next, callers, misses := newLoad(), p.all(), 0
 	if !p.behind.IsZero() && time.Since(p.behind) >= shortTurn {
 		callers, p.behind = slices.Values(slices.SortedStableFunc(callers, shorter)), time.Time{}
 	}
@@ -82,7 +73,7 @@ func shorter(a, b *caller) int { return cmp.Compare(len(a.uris), len(b.uris)) }
 
 // fail ends all callers with err. Their URIs will not be sent.
 func (p *pending) fail(err error) {
-	for c := range p.in(none) {
+	for c := range p.all() {
 		p.remove(c)
 		c.end(c.unsent(err))
 	}

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	linger   = 10 * time.Millisecond // how long an idle queue waits for further callers before it acquires a permit
-	maxParts = 8                     // so many waiting parts of refused requests hold back lane apart, twice as many all callers
+	linger     = 10 * time.Millisecond // how long an idle queue waits for further callers, and a leaving one for its response
+	leastBytes = 64 << 10              // every gateway lets requests of this size pass
 )
 
 // Queue combines the URIs of any number of goroutines into few requests. It is safe for concurrent use. An idle queue
@@ -30,21 +30,16 @@ type Queue struct {
 
 	mu         sync.Mutex // guards the fields below
 	pending    pending
-	parts      []*part // of refused requests, waiting for permits
-	behind     bool    // the last permit did not go to lane ahead
-	collecting bool    // a worker is acquiring permits
-	deserted   signal  // all callers that waited for a permit have left
-	unfinished int     // callers in requests that have no result and have not left
-	dropped    int     // callers that had no result when the context of a Close ended
-	stats      Stats   // without Pending and OldestAge
-}
-
-// part is a part of a refused request that waits for its permit.
-type part struct {
-	since   time.Time
-	granted chan struct{} // closed when the permit or the error is there
-	permit  Permit
-	err     error
+	searching  []*request // with parts that wait for permits; they take turns
+	searched   bool       // the last permit went to one of these
+	hosts      hosts
+	limits     Options   // the options, with fewer bytes if the service has refused a request as too large
+	accepted   time.Time // when the service last accepted a request
+	collecting bool      // a worker is acquiring permits
+	deserted   signal    // all callers that waited for a permit have left
+	unfinished int       // callers in requests that have no result and have not left
+	dropped    int       // callers that had no result when the context of a Close ended
+	stats      Stats     // without Pending and OldestAge
 }
 
 // New returns a queue.
@@ -53,15 +48,15 @@ func New(work Work, options Options) *Queue {
 		work: work, options: options,
 		underWay: semaphore.NewWeighted(int64(options.UnderWay)),
 		closing:  newSignal(signal{}), gaveUp: newSignal(signal{}), abandoned: newSignal(signal{}), deserted: newSignal(signal{}),
-		pending: pending{room: semaphore.NewWeighted(int64(options.MaxPending)), hosts: hosts{known: map[string]host{}}},
+		pending: pending{room: semaphore.NewWeighted(int64(options.MaxPending))}, hosts: hosts{known: map[string]host{}}, limits: options,
 	}
 }
 
 // Put adds URIs to the queue and waits for their results. There must be at least one, no duplicates, and no more than
-// MaxPending. They go into one request, usually with those of other callers. When ctx ends, Put returns at once, and
-// URIs that were not sent are removed from the queue.
+// MaxPending. They go into one request, usually with those of other callers. When ctx ends, Put returns within 10 ms,
+// and URIs that were not sent are removed from the queue.
 func (q *Queue) Put(ctx context.Context, uris []URI) Result {
-	c := newCaller(uris)
+	c := &caller{uris: uris, done: make(chan struct{})}
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(q.closing, cancel)() // the queue's context is not the caller's
@@ -75,23 +70,18 @@ func (q *Queue) Put(ctx context.Context, uris []URI) Result {
 		q.pending.room.Release(room)
 		return c.unsent(ErrClosed)
 	}
-	c.room = room
-	q.addLocked(c)
+	c.room, c.since = room, time.Now()
+	if failures := q.hosts.failures(uris); failures != nil {
+		q.stats.Refused += len(failures)
+		q.pending.room.Release(room)
+		c.end(Result{Failures: failures, Outcome: outcomes.NotApplied})
+	} else {
+		c.element = q.pending.callers.PushBack(c)
+		q.pending.uris += len(uris)
+		q.collectLocked()
+	}
 	q.mu.Unlock()
 	return q.await(ctx, c)
-}
-
-// addLocked adds a caller. The caller of addLocked holds the lock.
-func (q *Queue) addLocked(c *caller) {
-	if failures := q.pending.hosts.failures(c); failures != nil {
-		q.stats.Refused += len(failures)
-		q.pending.room.Release(c.room)
-		c.end(Result{Failures: failures, Outcome: outcomes.NotApplied})
-		return
-	}
-	c.since, c.element = time.Now(), q.pending.callers.PushBack(c)
-	q.pending.uris += len(c.uris)
-	q.collectLocked()
 }
 
 // collectLocked starts a worker that acquires permits if something can be sent, unless there is one. The caller holds
@@ -118,7 +108,8 @@ func (q *Queue) await(ctx context.Context, c *caller) Result {
 	}
 }
 
-// leave removes a caller that has stopped waiting, and returns its result.
+// leave removes a caller that has stopped waiting, and returns its result. If its URIs are in a request under way, it
+// waits a moment for the response: if the other callers leave as well, that says whether the request was sent.
 func (q *Queue) leave(c *caller, reason error) Result {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -131,13 +122,23 @@ func (q *Queue) leave(c *caller, reason error) Result {
 		q.desertLocked(reason)
 		return c.unsent(reason)
 	}
-	c.request.leaveLocked(reason)
+	p := c.request.leave(c, reason)
+	q.searchLocked(c.request)
+	if p != nil {
+		q.mu.Unlock()
+		select {
+		case <-p.over:
+		case <-time.After(linger):
+		}
+		q.mu.Lock()
+	}
+	q.desertLocked(reason)
 	return resultOf(c.uris, c.request.results, reason, q.work.Wait != nil)
 }
 
 // desertLocked cancels the wait for a permit if nobody waits for one any more. The caller holds the lock.
 func (q *Queue) desertLocked(reason error) {
-	if q.pending.uris == 0 && len(q.parts) == 0 {
+	if q.pending.uris == 0 && len(q.searching) == 0 {
 		q.deserted.set(reason)
 	}
 }
@@ -158,7 +159,7 @@ func (q *Queue) beginPermit() (deserted signal, ok bool) {
 	defer q.mu.Unlock()
 	q.deserted.set(nil) // releases the signal of the last wait
 	q.deserted = newSignal(q.gaveUp)
-	q.collecting = q.nextLocked() != none
+	q.collecting = q.pending.uris > 0 || len(q.searching) > 0
 	return q.deserted, q.collecting
 }
 
@@ -167,99 +168,116 @@ func (q *Queue) withPermit(ctx context.Context) error {
 	if err := q.underWay.Acquire(ctx, 1); err != nil {
 		return err
 	}
-	var permit Permit
-	var err error
-	used := false
-	defer func() {
-		if !used {
-			q.underWay.Release(1)
-		}
-		if !used && permit != nil {
+	permit, err := q.work.Acquire(ctx)
+	if err != nil || !q.usePermit(permit) {
+		q.underWay.Release(1)
+		if err == nil {
 			permit.End(ctx, time.Time{})
 		}
-	}()
-	if permit, err = q.work.Acquire(ctx); err == nil {
-		used = q.usePermit(permit)
 	}
 	return err
 }
 
-// nextLocked returns the lane that gets the next permit: ahead, unless it got the last one; or a part of a refused request
-// or the callers in lane apart, whichever have waited longer. The caller holds the lock.
-func (q *Queue) nextLocked() lane {
-	next := none
-	if len(q.parts) > 0 {
-		next = search
-	}
-	if c := q.pending.first(apart); c != nil && len(q.parts) < maxParts && (next == none || c.since.Before(q.parts[0].since)) {
-		next = apart
-	}
-	if (next == none || q.behind) && len(q.parts) < 2*maxParts && q.pending.first(ahead) != nil {
-		next = ahead
-	}
-	return next
-}
-
-// usePermit uses a permit for what comes next. It returns false if there is nothing.
+// usePermit sends what comes next. It returns false if there is nothing.
 func (q *Queue) usePermit(permit Permit) (used bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	next := q.nextLocked()
-	switch q.behind = next != ahead; next {
-	case ahead, apart:
-		q.sendLocked(q.pending.take(next, q.options), permit)
-	case search:
-		q.parts[0].grant(permit, nil)
-		q.parts = q.parts[1:]
-	case none:
-	}
-	return next != none
-}
-
-// acquirePart waits for a permit for a part of a request, until the request is canceled.
-func (q *Queue) acquirePart(canceled signal) (Permit, error) {
-	p := &part{since: time.Now(), granted: make(chan struct{})}
-	q.mu.Lock()
-	q.parts = append(q.parts, p)
-	q.collectLocked()
-	q.mu.Unlock()
-	select {
-	case <-p.granted:
-	case <-canceled.Done():
-		q.mu.Lock()
-		if i := slices.Index(q.parts, p); i >= 0 { // otherwise it has its permit by now
-			q.parts = slices.Delete(q.parts, i, i+1)
-			p.grant(nil, canceled.Err())
-			q.desertLocked(context.Cause(canceled))
+	for !used && (q.pending.uris > 0 || len(q.searching) > 0) {
+		r := q.nextLocked()
+		p := r.nextPart()
+		if used = p != nil; used {
+			q.workers.Go(func() { r.send(p, permit) })
 		}
-		q.mu.Unlock()
-		<-p.granted
+		q.searchLocked(r)
 	}
-	return p.permit, p.err
+	return used
 }
 
-func (p *part) grant(permit Permit, err error) {
-	p.permit, p.err = permit, err
-	close(p.granted)
+// nextLocked returns the request that gets the permit: a new one, or one of those that were refused, in turn. The caller
+// holds the lock.
+func (q *Queue) nextLocked() *request {
+	if q.searched = len(q.searching) > 0 && (q.pending.uris == 0 || !q.searched); !q.searched {
+		return q.newRequestLocked(q.pending.take(q.limits))
+	}
+	r := q.searching[0]
+	q.searching = q.searching[1:]
+	return r
+}
+
+// searchLocked puts a request behind all others if somebody waits for parts of it. The caller holds the lock.
+func (q *Queue) searchLocked(r *request) {
+	if r.callers == 0 {
+		r.nextPart() // forgets them
+	}
+	switch i := slices.Index(q.searching, r); {
+	case len(r.parts) == 0 && i >= 0:
+		q.searching = slices.Delete(q.searching, i, i+1)
+	case len(r.parts) > 0 && i < 0:
+		q.searching = append(q.searching, r)
+		q.collectLocked()
+	}
+}
+
+// learnSizeLocked learns from a response which size a gateway lets pass. The size grows again with each request that has
+// it. The caller holds the lock.
+func (q *Queue) learnSizeLocked(bytes int, response Response) {
+	most := &q.limits.MaxBytes
+	if response.TooLarge {
+		*most = min(*most, max(bytes/2, leastBytes))
+	} else if response.Err == nil && bytes > *most-*most/16 {
+		*most = min(*most+*most/16, q.options.MaxBytes)
+	}
+}
+
+// noteFailure counts an attempt that will be repeated.
+func (q *Queue) noteFailure(err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.stats.Requests++
+	q.noteFailureLocked(err)
+}
+
+func (q *Queue) noteFailureLocked(err error) {
+	if q.stats.Failures++; q.stats.Failures == 1 {
+		q.stats.Since = time.Now()
+	}
+	q.stats.Err = err
 }
 
 // failPermit records a failed wait for a permit, and fails whatever waits for one, except those that have come after all
-// others had left. If a Close gave up, it has failed the callers already, and the failure says nothing of the service.
+// others had left. If a Close gave up, the failure says nothing of the service.
 func (q *Queue) failPermit(deserted signal, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	switch {
 	case q.gaveUp.Err() != nil:
+		q.failLocked(ErrClosed) // of requests that were under way
 		return
 	case deserted.Err() != nil:
 		err = context.Cause(deserted)
 	default:
-		q.pending.fail(err)
-		for _, p := range q.parts {
-			p.grant(nil, err)
-		}
-		q.parts = nil
+		q.failLocked(err)
 	}
-	q.stats.Failures++
-	q.stats.Err = err
+	q.noteFailureLocked(err)
+}
+
+// failLocked fails whatever waits for a permit. The caller holds the lock.
+func (q *Queue) failLocked(err error) {
+	q.pending.fail(err)
+	for _, r := range q.searching {
+		r.fail(err)
+	}
+	q.searching = nil
+}
+
+// Stats returns the present state of the queue.
+func (q *Queue) Stats() Stats {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := q.stats
+	now.Pending = q.pending.uris
+	if oldest := q.pending.callers.Front(); oldest != nil {
+		now.OldestAge = time.Since(oldest.Value.(*caller).since)
+	}
+	return now
 }

@@ -2,7 +2,6 @@ package batch_test
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -54,10 +53,13 @@ func TestRoom(t *testing.T) {
 }
 
 // A refused item fails only its callers. A caller with other items also gets their receipt. Each caller ends when its own
-// items are decided.
+// items are decided. After the first refused item, the rest goes in one request.
 func TestRefusedItems(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) { w.refused = "c" }, func(w *world) {
+		<-w.put(w.Context(), "z") // the service accepts the host
+		time.Sleep(time.Minute)
+		w.began, w.requests = time.Now(), []string{"z"}
 		var results []<-chan ended
 		for _, items := range []string{"ab", "cd", "c", "d", "efgh"} {
 			results = append(results, w.put(w.Context(), items))
@@ -66,14 +68,14 @@ func TestRefusedItems(t *testing.T) {
 		for _, result := range results {
 			got = append(got, <-result)
 		}
-		assert.Equal(w, []string{"cdabefgh", "c", "h", "abefgd"}, w.requests, "the shortest callers come first")
-		second, fourth := time.Second+half, 3*time.Second+half
+		assert.Equal(w, []string{"z", "cdabefgh", "cdab", "cd", "c", "dabefgh"}, w.requests, "the shortest callers come first")
+		third, fifth := 3*time.Second+half, 4*time.Second+half
 		assert.Equal(w, []ended{
-			{receipt: 4, after: fourth},
-			{receipt: 4, failed: "c", text: "refused", after: fourth},
-			{failed: "c", text: "refused", outcome: outcomes.NotApplied, after: second},
-			{receipt: 4, after: fourth},
-			{receipt: 4, after: fourth},
+			{receipt: 6, after: fifth},
+			{receipt: 6, failed: "c", text: "refused", after: fifth},
+			{failed: "c", text: "refused", outcome: outcomes.NotApplied, after: third},
+			{receipt: 6, after: fifth},
+			{receipt: 6, after: fifth},
 		}, got)
 	})
 }
@@ -153,8 +155,8 @@ func TestDoubt(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
 		w.refused = "ab"
-		w.work.Send = func(ctx context.Context, held batch.Permit, uris []batch.URI) batch.Response {
-			got := w.send(ctx, held, uris)
+		w.work.Send = func(ctx context.Context, held batch.Permit, uris []batch.URI, failed func(error)) batch.Response {
+			got := w.send(ctx, held, uris, failed)
 			if len(uris) > 1 {
 				got.Outcome = outcomes.Unknown
 			}
@@ -176,10 +178,14 @@ func TestRefusedHostsTravelApart(t *testing.T) {
 		good, bad := w.put(w.Context(), "ab"), w.put(w.Context(), "ABCDEFGHIJ")
 		assert.Equal(w, ended{receipt: 3, after: 2*time.Second + half}, <-good)
 		got := <-bad
-		assert.Equal(w, "refused, host A: 5 alone, refused", got.text)
+		assert.ElementsMatch(w, []string{"refused", "host A: 5 alone"}, strings.Split(strings.Replace(got.text, "alone, refused", "alone", 1), ", "))
 		assert.Equal(w, "ABCDEFGHIJ", got.failed)
 		assert.Equal(w, outcomes.NotApplied, got.outcome)
-		assert.Equal(w, []string{"a", "abABCDEFGHIJ", "ab", "A", "J", "F", "C", "D"}, w.requests, "from all over the list")
+		assert.Equal(w, []string{"a", "abABCDEFGHIJ", "ab"}, w.requests[:3], "accepted hosts come first")
+		assert.Len(w, w.requests, 3+5)
+		for _, alone := range w.requests[3:] {
+			assert.Len(w, alone, 1)
+		}
 
 		w.requests = nil
 		got = <-w.put(w.Context(), "AB")
@@ -187,9 +193,9 @@ func TestRefusedHostsTravelApart(t *testing.T) {
 		assert.Empty(w, w.requests, "for 10 s it is known")
 		time.Sleep(10 * time.Second)
 		bad, good = w.put(w.Context(), "AB"), w.put(w.Context(), "c")
-		assert.Equal(w, "host A: 5 alone, refused, refused", (<-bad).text)
+		assert.Equal(w, "AB", (<-bad).failed)
 		<-good
-		assert.ElementsMatch(w, []string{"c", "B"}, w.requests, "A was refused before")
+		assert.Len(w, w.requests, 2, "c, and one of A and B")
 
 		time.Sleep(10 * time.Second)
 		w.requests, w.refused = nil, ""
@@ -197,7 +203,13 @@ func TestRefusedHostsTravelApart(t *testing.T) {
 		bad, good = w.put(w.Context(), "AB"), w.put(w.Context(), "c")
 		<-good
 		<-bad
-		assert.Equal(w, []string{"B", "A", "cAB"}, w.requests)
+		assert.Len(w, w.requests[0]+w.requests[1], 2, "alone first")
+		assert.ElementsMatch(w, []string{"c", "AB"}, w.requests[2:], "apart for ten minutes")
+		time.Sleep(10 * time.Minute)
+		bad, good = w.put(w.Context(), "AB"), w.put(w.Context(), "c")
+		<-good
+		<-bad
+		assert.Equal(w, "cAB", w.requests[4])
 	})
 }
 
@@ -229,74 +241,49 @@ func TestOneRefusedURI(t *testing.T) {
 	})
 }
 
-// Callers of a host that is being searched wait until its part has ended, even if that is lost.
-func TestSearchedHosts(t *testing.T) {
-	t.Parallel()
-	inWorld(t, func(w *world) {
-		w.refused = "B"
-		w.work.Send = func(ctx context.Context, held batch.Permit, uris []batch.URI) batch.Response {
-			if got := w.send(ctx, held, uris); letters(uris) != "A" {
-				return got
-			}
-			return batch.Response{Err: errLost}
-		}
-	}, func(w *world) {
-		<-w.put(w.Context(), "a")
-		first := w.put(w.Context(), "aABC")
-		time.Sleep(2 * time.Second)
-		held, other := w.put(w.Context(), "D"), w.put(w.Context(), "b")
-		<-other
-		<-held
-		assert.Equal(w, ended{receipt: 7, failed: "AB", text: "lost, refused", after: 7*time.Second + half}, <-first)
-		assert.Equal(w, []string{"a", "aABC", "a", "b", "A", "D", "C", "B"}, w.requests)
-	})
-}
-
-// Requests wait while 16 parts of refused ones wait for permits, so that searches end.
-func TestSearchesAreBounded(t *testing.T) {
-	t.Parallel()
-	inWorld(t, func(w *world) { w.options.MaxURIs = 3 }, func(w *world) {
-		var calls []string // of three URIs each, the last of which is refused
-		for i := range rune(30) {
-			calls = append(calls, string([]rune{1000 + 3*i, 1001 + 3*i, 1002 + 3*i}))
-			w.refused += string(1002 + 3*i)
-		}
-		var all []<-chan ended
-		for _, call := range calls {
-			all = append(all, w.put(w.Context(), call))
-		}
-		for _, result := range all {
-			<-result
-		}
-		most := 0
-		for at := range w.requests {
-			open := 0
-			for _, call := range calls {
-				begun := slices.Index(w.requests, call)
-				if begun <= at && slices.ContainsFunc(w.requests[at:], func(part string) bool { return part != call && strings.Contains(call, part) }) {
-					open++
-				}
-			}
-			most = max(most, open)
-		}
-		assert.LessOrEqual(w, most, 16+4, "besides those under way")
-	})
-}
-
-// If a permit fails, the parts that wait for it fail, too. If all callers of a part leave, nothing is acquired for it.
+// If a permit fails, the parts that wait for one fail, too. If all callers of a request leave, nothing is acquired for its
+// parts, and its items were only refused.
 func TestPermitsOfParts(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) { w.refused, w.lost = "bB", 2 }, func(w *world) {
 		both := w.put(w.Context(), "ab")
 		time.Sleep(700 * time.Millisecond)
 		assert.Equal(w, ended{failed: "c", text: "lost", outcome: outcomes.NotApplied, after: time.Second}, <-w.put(w.Context(), "c"))
-		assert.Equal(w, ended{failed: "ab", text: "lost, refused", outcome: outcomes.NotApplied, after: 2*time.Second + half}, <-both)
-		assert.Equal(w, []string{"ab", "b"}, w.requests)
+		assert.Equal(w, ended{failed: "ab", text: "lost", outcome: outcomes.NotApplied, after: time.Second}, <-both)
+		assert.Equal(w, []string{"ab"}, w.requests)
 
 		w.requests = nil
 		time.Sleep(time.Second)
-		assert.Equal(w, outcomes.Unknown, (<-w.put(w.within(700*time.Millisecond), "AB")).outcome)
+		got := <-w.put(w.within(700*time.Millisecond), "AB")
+		assert.Equal(w, "left: context deadline exceeded", got.text)
+		assert.Equal(w, outcomes.NotApplied, got.outcome)
 		time.Sleep(10 * time.Second)
 		assert.Equal(w, []string{"AB"}, w.requests)
 	})
+}
+
+// If the service fails for several items while it accepts others, they are sent in halves. If it fails for all, nothing is
+// repeated.
+func TestFaultsOfSomeItems(t *testing.T) {
+	t.Parallel()
+	for faulty, want := range map[string]int{"c": 8, "abcdefgx": 2} {
+		inWorld(t, func(w *world) {
+			w.work.Send = func(ctx context.Context, held batch.Permit, uris []batch.URI, failed func(error)) batch.Response {
+				got := w.send(ctx, held, uris, failed)
+				if strings.ContainsAny(letters(uris), faulty) {
+					time.Sleep(2 * time.Second) // of retries
+					return batch.Response{Err: errLost, Failed: true}
+				}
+				return got
+			}
+		}, func(w *world) {
+			all := w.put(w.Context(), "abcdefg")
+			time.Sleep(100 * time.Millisecond)
+			other := <-w.put(w.Context(), "x")
+			got := <-all
+			assert.Equal(w, outcomes.Unknown, got.outcome)
+			assert.Equal(w, faulty, got.failed+other.failed)
+			assert.Len(w, w.requests, want, "%v", w.requests)
+		})
+	}
 }

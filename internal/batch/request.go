@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/bits"
 	"slices"
 	"strings"
 	"time"
@@ -12,161 +13,237 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/outcomes"
 )
 
-// request sends the URIs of some callers in one request. If that is refused, it sends them in parts. It is canceled when
-// all callers have their results or have left.
+// request holds the URIs of some callers. It first sends them all in one attempt. The response to a refused attempt does
+// not say which URIs are refused, so the request then sends them in parts: those of hosts that the service has accepted
+// before, then the other hosts, halved until one is left, then halves of that. What waits for its permit is a stack, so
+// all parts of a half come before the other half. It is canceled when all callers have their results or have left. The
+// queue's lock guards its fields.
 type request struct {
 	load
 	queue    *Queue
-	permit   Permit // for the first part; each further one acquires its own
 	canceled signal
 	open     []*caller // callers without a result, and some of those that have left
 	callers  int       // number of callers without a result that have not left
-	refusal  error     // of the last part that was refused
-	over     *bool     // whether nothing more is sent
+	parts    []*part   // that wait for a permit; the last one comes first
+	left     int       // attempts that may still fail
+	merged   bool      // its parts, after the first URI was refused alone
+	failed   Response  // the last one that did
 }
 
-// sendLocked starts a request with the URIs of some callers, the shortest first, so that these need not wait until the
-// refused URIs among many others are found. The caller holds the lock.
-func (q *Queue) sendLocked(callers []*caller, permit Permit) {
-	r := &request{load: newLoad(), queue: q, permit: permit, canceled: newSignal(q.gaveUp), open: callers, callers: len(callers), over: new(bool)}
+// part is what one attempt sends.
+type part struct {
+	uris  []URI
+	rest  []URI         // of a refused attempt: if the service accepts uris, it must be the rest that it refuses
+	began time.Time     // of the attempt
+	since time.Time     // when the attempt began of which this is a half; zero if it is none
+	over  chan struct{} // closed when the attempt is over
+}
+
+// newRequestLocked returns a request with the URIs of some callers, the shortest first, so that these need not wait until
+// the refused URIs among many others are found. The caller holds the lock.
+func (q *Queue) newRequestLocked(callers []*caller) *request {
+	r := &request{load: newLoad(), queue: q, canceled: newSignal(q.gaveUp), open: callers, callers: len(callers)}
 	slices.SortStableFunc(r.open, shorter)
 	for _, c := range r.open {
 		c.request = r
 		r.add(c.uris)
+		for _, uri := range c.uris {
+			r.results[uri].wanted++
+		}
 	}
 	q.unfinished += len(callers)
 	q.stats.InFlight += len(r.uris)
-	together, sure, refused := q.pending.hosts.divide(r.uris)
-	q.workers.Go(func() {
-		s := searcher{r, maxRequests(len(r.uris))}
-		if len(together) > 0 {
-			s.hosts(together, sure)
-		}
-		for _, uris := range refused {
-			s.host(uris, false)
-		}
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		*r.over = true
-		q.collectLocked()
-	})
+	// Each attempt takes a permit from other callers. So many find 20 refused URIs of one host; those that are left fail.
+	r.left = 1 + 15*bits.Len(uint(len(r.uris)))
+	r.addParts(slices.Clone(r.uris))
+	return r
 }
 
-// send sends some URIs in one request and records their results, unless several URIs were refused together. It counts
-// the request. A failure is not counted if a Close gave up, or if all callers had left before the request.
-func (r *request) send(uris []URI) Response {
-	q, permit := r.queue, r.permit
-	forNobody := r.canceled.Err() != nil // part of a refused request, after all callers have left
-	response := Response{Outcome: outcomes.NotApplied}
-	if r.permit = nil; permit == nil {
-		permit, response.Err = q.acquirePart(r.canceled)
+// addParts adds parts, which come before all others of the request, in their order.
+func (r *request) addParts(parts ...[]URI) {
+	for _, uris := range slices.Backward(parts) {
+		if len(uris) > 0 {
+			r.parts = append(r.parts, &part{uris: uris, over: make(chan struct{})})
+		}
 	}
-	sent := response.Err == nil
-	if sent {
-		response = q.work.Send(r.canceled, permit, uris)
-		q.underWay.Release(1)
+}
+
+// nextPart removes and returns the next part with something to send, or returns nil. It divides parts by what the queue
+// has learned since it added them.
+func (r *request) nextPart() *part {
+	for len(r.parts) > 0 {
+		p := r.parts[len(r.parts)-1]
+		r.parts = r.parts[:len(r.parts)-1]
+		p.uris = slices.DeleteFunc(p.uris, r.settle)
+		groups := r.queue.hosts.divide(p.uris)
+		if most := r.queue.limits.MaxBytes; len(groups) == 1 && len(p.uris) > 1 && sizeOf(p.uris) > most+most/16 {
+			groups = halves(p.uris)
+		}
+		if len(groups) == 1 {
+			p.began = time.Now()
+			for _, uri := range p.uris {
+				r.results[uri].sending = p
+			}
+			return p
+		}
+		r.addParts(append(groups, p.rest)...)
 	}
+	r.endCallers()
+	return nil
+}
+
+// settle decides a URI that need not be sent: nobody wants it any more, its host is refused, or there were too many
+// attempts.
+func (r *request) settle(uri URI) bool {
+	u, h := r.results[uri], r.queue.hosts.known[uri.Host]
+	refused := Response{Refused: true, Outcome: outcomes.NotApplied}
+	switch {
+	case u.wanted == 0:
+		r.queue.stats.InFlight--
+		return true
+	case h.whole():
+		refused.Err = h.undecided
+	case r.left <= 0 && r.failed.Refused:
+		refused.Err = r.queue.work.Undecided("", 0, r.failed.Err)
+	case r.left <= 0:
+		refused = r.failed
+	default:
+		return false
+	}
+	r.decide(refused, uri)
+	return true
+}
+
+// send makes one attempt. The caller does not hold the lock.
+func (r *request) send(p *part, permit Permit) {
+	q := r.queue
+	response := q.work.Send(r.canceled, permit, p.uris, q.noteFailure)
+	q.underWay.Release(1)
 	response.Err = q.endedByClose(response.Err)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if sent {
-		q.stats.Requests++
-	}
+	defer close(p.over)
+	q.stats.Requests++
 	switch {
-	case response.Err == nil, response.Refused:
-		q.stats.Failures, q.stats.Err = 0, nil
-	case q.gaveUp.Err() != nil, forNobody, !sent:
-	default:
-		q.stats.Failures++
-		q.stats.Err = cmp.Or(context.Cause(r.canceled), response.Err)
+	case response.Err == nil, response.Refused, response.TooLarge:
+		q.stats.Failures, q.stats.Err, q.stats.Since = 0, nil, time.Time{}
+	case q.gaveUp.Err() == nil:
+		q.noteFailureLocked(cmp.Or(context.Cause(r.canceled), response.Err))
 	}
-	r.setLocked(uris, response)
-	return response
+	if response.Err == nil {
+		q.accepted = time.Now()
+	}
+	q.hosts.learn(p.uris, response, q.work.Undecided)
+	q.learnSizeLocked(sizeOf(p.uris), response)
+	r.handle(p, response)
+	r.endCallers()
+	q.searchLocked(r)
 }
 
-// setLocked sets the results of some URIs. If several were refused together, it only records whether that request may
-// have applied them. The queue's lock is held.
-func (r *request) setLocked(uris []URI, response Response) {
+// handle records the results of an attempt, or splits it if its URIs may fare better in parts.
+func (r *request) handle(p *part, response Response) {
+	for _, uri := range p.uris {
+		u := r.results[uri]
+		u.sending = nil
+		u.doubtful = u.doubtful || response.Err != nil && response.Outcome == outcomes.Unknown
+	}
+	if response.Err == nil {
+		r.split(p.rest)
+	} else {
+		r.addParts(p.rest)
+	}
+	if response.Refused || response.TooLarge || response.Failed {
+		r.failed = response
+		r.left--
+	}
+	others := r.queue.accepted.After(cmp.Or(p.since, p.began)) // so a fault of the service may come from some of these URIs
+	switch {
+	case response.Err != nil && r.callers == 0: // canceled
+		r.queue.stats.InFlight -= len(p.uris)
+	case len(p.uris) > 1 && (response.TooLarge || response.Failed && others):
+		r.addParts(halves(p.uris)...)
+		for _, half := range r.parts[len(r.parts)-2:] {
+			half.since = p.began
+		}
+	case len(p.uris) > 1 && response.Refused:
+		r.split(p.uris)
+	default:
+		r.decide(response, p.uris...)
+		if response.Refused && !r.merged { // usually it is the only one
+			r.merge()
+		}
+	}
+}
+
+// merge combines all parts that wait.
+func (r *request) merge() {
+	r.merged = true
+	var all []URI
+	for _, p := range slices.Backward(r.parts) {
+		all = slices.Concat(all, p.uris, p.rest)
+	}
+	r.parts = nil
+	r.addParts(all)
+}
+
+// split adds the first part of URIs that the service refuses together, with the rest: those of hosts that the service
+// has accepted before, or half of the hosts, or half of the URIs of such a host. Of a host that it has not, single URIs
+// come first, at random, to find out whether the host is refused as a whole.
+func (r *request) split(uris []URI) {
+	if len(uris) < 2 {
+		r.addParts(uris)
+		return
+	}
+	var known, others []URI
+	for _, uri := range uris {
+		if r.queue.hosts.known[uri.Host].accepted {
+			known = append(known, uri)
+		} else {
+			others = append(others, uri)
+		}
+	}
+	if len(known) == 0 || len(others) == 0 {
+		hosts := byHost(uris)
+		switch half := len(hosts) / 2; {
+		case half > 0:
+			known, others = slices.Concat(hosts[:half]...), slices.Concat(hosts[half:]...)
+		case len(others) > 0:
+			known, others = oneOf(others)
+		default:
+			two := halves(uris)
+			known, others = two[0], two[1]
+		}
+	}
+	r.addParts(known)
+	r.parts[len(r.parts)-1].rest = others
+}
+
+// decide sets the results of URIs, or waits for their transaction first.
+func (r *request) decide(response Response, uris ...URI) {
 	for _, uri := range uris {
 		u := r.results[uri]
-		if response.Refused && response.Outcome != outcomes.NotApplied {
-			u.doubtful = true
-		}
-		if !response.Refused || len(uris) == 1 {
-			r.decideLocked(u, response)
-		}
+		u.receipt, u.err, u.outcome = response.Receipt, response.Err, response.Outcome
+		u.ended = response.Err != nil || r.queue.work.Wait == nil
 	}
-	r.rememberLocked(uris, response)
-	if response.Err == nil && r.queue.work.Wait != nil {
-		r.queue.workers.Go(func() { r.wait(uris, response.Receipt) })
-	}
-	r.endCallersLocked()
-}
-
-// decideLocked sets the result of a URI. The queue's lock is held.
-func (r *request) decideLocked(u *uriResult, response Response) {
-	u.receipt, u.err, u.outcome = response.Receipt, response.Err, response.Outcome
-	u.ended = response.Err != nil || r.queue.work.Wait == nil
 	s := &r.queue.stats
-	switch s.InFlight--; {
+	switch s.InFlight -= len(uris); {
 	case response.Err == nil:
-		s.Accepted++
-	case response.Refused:
-		s.Refused++
-	}
-}
-
-// rememberLocked records what a response says about hosts. The queue's lock is held.
-func (r *request) rememberLocked(uris []URI, response Response) {
-	if response.Refused {
-		r.refusal = response.Err
-	}
-	hosts := &r.queue.pending.hosts
-	for _, name := range hostsOf(uris) {
-		switch h := hosts.of(name); {
-		case response.Err == nil:
-			if !h.accepted { // otherwise the refusals were about paths
-				h.until = time.Time{}
-			}
-			hosts.set(name, host{accepted: true, until: h.until})
-			hosts.accepted = true
-		case response.Refused && len(uris) == 1:
-			if len(h.refused) < several && !slices.Contains(h.refused, uris[0]) {
-				h.refused = append(h.refused, uris[0])
-			}
-			h.search, h.until = nil, time.Now().Add(refusedFor)
-			h.undecided = r.queue.work.Undecided(name, len(h.refused), response.Err)
-			if hosts.set(name, h); !h.accepted {
-				hosts.wary = h.until
-			}
-		case response.Refused && !h.accepted && h.refused == nil && h.search == nil:
-			hosts.set(name, host{search: r.over})
-		case !response.Refused && h.search == r.over:
-			hosts.set(name, host{})
+		s.Accepted += len(uris)
+		if r.queue.work.Wait != nil {
+			r.queue.workers.Go(func() { r.wait(uris, response.Receipt) })
 		}
+	case response.Refused:
+		s.Refused += len(uris)
 	}
-	r.queue.collectLocked()
 }
 
-func (r *request) whole(host string) bool {
-	r.queue.mu.Lock()
-	defer r.queue.mu.Unlock()
-	return r.queue.pending.hosts.of(host).whole()
-}
-
-func (r *request) undecided(uris []URI, whole bool) {
-	q := r.queue
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	err := q.work.Undecided("", 0, r.refusal)
-	if h := q.pending.hosts.of(uris[0].Host); whole && h.undecided != nil {
-		err = h.undecided
+// fail fails all parts that have not been sent.
+func (r *request) fail(err error) {
+	for _, p := range r.parts {
+		r.decide(Response{Err: err, Outcome: outcomes.NotApplied}, slices.Concat(p.uris, p.rest)...)
 	}
-	response := Response{Err: err, Refused: true, Outcome: outcomes.NotApplied}
-	for _, uri := range uris {
-		r.decideLocked(r.results[uri], response)
-	}
-	r.endCallersLocked()
+	r.parts = nil
+	r.endCallers()
 }
 
 // wait waits for the transaction of accepted URIs.
@@ -179,30 +256,36 @@ func (r *request) wait(uris []URI, receipt any) {
 		u := r.results[uri]
 		u.err, u.ended = err, true
 	}
-	r.endCallersLocked()
+	r.endCallers()
 }
 
-// endCallersLocked ends the callers whose URIs have all ended, which need not wait for a search among those of others. The
-// queue's lock is held.
-func (r *request) endCallersLocked() {
+// endCallers ends the callers whose URIs have all ended, which need not wait for a search among those of others.
+func (r *request) endCallers() {
 	r.open = slices.DeleteFunc(r.open, func(c *caller) bool {
 		if !c.ended && slices.ContainsFunc(c.uris, func(uri URI) bool { return !r.results[uri].ended }) {
 			return false
 		}
 		if !c.ended {
 			c.end(resultOf(c.uris, r.results, nil, r.queue.work.Wait != nil))
-			r.leaveLocked(context.Canceled)
+			r.leave(c, context.Canceled)
 		}
 		return true
 	})
 }
 
-// leaveLocked cancels the request if no other caller waits for it. The queue's lock is held.
-func (r *request) leaveLocked(reason error) {
+// leave cancels the request if no other caller waits for it, and returns an attempt under way with URIs of the caller, or
+// nil.
+func (r *request) leave(c *caller, reason error) (underWay *part) {
+	for _, uri := range c.uris {
+		u := r.results[uri]
+		u.wanted--
+		underWay = cmp.Or(underWay, u.sending)
+	}
 	r.queue.unfinished--
 	if r.callers--; r.callers == 0 {
 		r.canceled.set(reason)
 	}
+	return underWay
 }
 
 // endedByClose replaces the error of a request or wait that a Close canceled, because no caller's context has ended.

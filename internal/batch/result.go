@@ -12,13 +12,17 @@ type uriResult struct {
 	err      error            // it was refused, or its request or transaction failed
 	outcome  outcomes.Outcome // of the failed request
 	ended    bool             // the result is final
-	doubtful bool             // an earlier request may have applied the URI although it was refused
+	doubtful bool             // an attempt that failed may have applied the URI
+	wanted   int              // callers that wait for it
+	sending  *part            // the attempt under way; nil if there is none
 }
 
 // failure returns the failure of a URI; its Err is nil if there is none. open is the error of a URI without a result.
 // waits reports whether the queue waits for transactions, so that an accepted URI may still fail.
 func (u *uriResult) failure(uri URI, open error, waits bool) Failure {
 	switch {
+	case !u.ended && u.receipt == nil && u.sending == nil && !u.doubtful: // it was refused together with others
+		return Failure{URI: uri, Err: open, Outcome: outcomes.NotApplied}
 	case !u.ended:
 		return Failure{URI: uri, Receipt: u.receipt, Err: open}
 	case u.receipt != nil, u.doubtful, waits && u.outcome == outcomes.Applied:

@@ -45,7 +45,8 @@ func TestResultOf(t *testing.T) {
 		"the receipts of all parts": {
 			known{accepted, aborted, refused}, nil, true, []any{1, 3}, failures{{b, 3, unread, unknown}, {c, nil, forbidden, notApplied}}, unknown,
 		},
-		"left while it is sent":         {known{{}}, lost, false, nil, failures{{a, nil, lost, unknown}}, unknown},
+		"left while it is sent":         {known{{sending: &part{}}}, lost, false, nil, failures{{a, nil, lost, unknown}}, unknown},
+		"left after a refusal":          {known{{}}, lost, false, nil, failures{{a, nil, lost, notApplied}}, notApplied},
 		"left while a transaction runs": {known{pending, accepted}, lost, true, []any{2, 1}, failures{{a, 2, lost, unknown}}, unknown},
 		"left when all has ended":       {known{refused}, lost, false, nil, failures{{a, nil, forbidden, notApplied}}, notApplied},
 	} {

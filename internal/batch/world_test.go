@@ -167,7 +167,7 @@ func (w *world) acquire(ctx context.Context) (batch.Permit, error) {
 	return permit{w}, nil
 }
 
-func (w *world) send(ctx context.Context, _ batch.Permit, uris []batch.URI) batch.Response {
+func (w *world) send(ctx context.Context, _ batch.Permit, uris []batch.URI, _ func(error)) batch.Response {
 	defer w.count(-1)
 	sent := letters(uris)
 	w.mu.Lock()

@@ -494,7 +494,6 @@ type cancellation struct {
 	fault   testserver.Fault         // makes the moment last
 	blocked func(f *fixture.Fixture) // or this does
 	before  bool                     // the context has ended before the call
-	begun   bool                     // the request was already being sent
 	body    bool                     // responses need a body
 	session bool
 	only    func(operations.Kind) bool // nil: every operation
@@ -508,15 +507,15 @@ func cancellations() []cancellation {
 			f.Client = f.NewClient(f.Srv.URL(), fixture.Setup{Options: []webdelivery.Option{webdelivery.WithPurgeLimiter(noPermits{})}})
 		}},
 		{moment: "during a login", outcome: not, session: true, fault: testserver.Fault{Path: "/sessions", Delay: time.Hour}},
-		{moment: "while it connects", outcome: not, begun: true, blocked: func(f *fixture.Fixture) {
+		{moment: "while it connects", outcome: not, blocked: func(f *fixture.Fixture) {
 			f.HTTP.Transport.(*http.Transport).DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
 				<-ctx.Done()
 				return nil, ctx.Err()
 			}
 		}},
-		{moment: "while it waits for the response", outcome: unknown, begun: true, fault: testserver.Fault{Delay: time.Hour}},
-		{moment: "while the body arrives", outcome: unknown, begun: true, fault: testserver.Fault{Stall: time.Hour}, body: true},
-		{moment: "between two attempts, after the service refused the first", outcome: not, begun: true, fault: status(429, "Retry-After", "15")},
+		{moment: "while it waits for the response", outcome: unknown, fault: testserver.Fault{Delay: time.Hour}},
+		{moment: "while the body arrives", outcome: unknown, fault: testserver.Fault{Stall: time.Hour}, body: true},
+		{moment: "between two attempts, after the service refused the first", outcome: not, fault: status(429, "Retry-After", "15")},
 	}
 }
 
@@ -589,8 +588,6 @@ func cancelCall(f *fixture.Fixture, c cancellation, op operationOf) {
 		assert.Equal(f, webdelivery.OutcomeUnknown, outcome)
 	case !op.Changes():
 		assert.Equal(f, webdelivery.OutcomeNotApplied, outcome)
-	case op.Shared && c.begun:
-		assert.Equal(f, webdelivery.OutcomeUnknown, outcome)
 	default:
 		assert.Equal(f, c.outcome, outcome)
 		assert.False(f, outcome == webdelivery.OutcomeNotApplied && op.Applied(f.Srv, use))

@@ -186,6 +186,9 @@ func (c *call) checkRetry(context.Context, *http.Response, error) (bool, error) 
 	}
 	if again {
 		c.loop.RetryWaitMin = v.wait
+		if c.Retrying != nil {
+			c.Retrying(c.finish())
+		}
 		c.warn("webdelivery: retry", c.last.err, slog.Int("status", c.last.status), slog.Duration("wait", max(v.wait, c.last.refusal.Wait)))
 	}
 	return again, nil
@@ -201,7 +204,7 @@ func (c *call) succeeded() bool {
 func (c *call) situation() situation {
 	a := &c.last
 	s := situation{
-		class: c.Class, outcome: a.outcome(), failures: c.failures, renewed: c.renewed,
+		class: c.Class, single: c.Single, outcome: a.outcome(), failures: c.failures, renewed: c.renewed,
 		ended: c.ctx.Err() != nil, transient: a.transient(), tooFast: a.tooFast(),
 		asked: RetryAfter(a.header), backoff: c.t.Policy.backoff(c.failures + 1), refusal: a.refusal,
 		giveUpAt: c.giveUpAt, now: time.Now(),

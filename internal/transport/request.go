@@ -39,6 +39,9 @@ type Request struct {
 	Permits *Permits // gives each attempt its permit; nil if none is needed
 	Permit  *Permit  // for the first attempt, if the caller already has one
 
+	Single   bool            // a transient failure is not retried
+	Retrying func(*Response) // called with each attempt that is; may be nil
+
 	// Take reads the body of a success as it arrives. Begin reads only its beginning, and the Response has the rest as a
 	// stream. They are called in each attempt that gets a success. If both are nil, Send reads the whole body.
 	Take, Begin Reader

@@ -35,6 +35,7 @@ func (p Policy) backoff(n int) time.Duration {
 // situation holds everything that the verdict on a failed attempt depends on.
 type situation struct {
 	class    Class
+	single   bool             // a transient failure is not retried
 	outcome  outcomes.Outcome // of the attempt
 	failures int              // transient failures of the call before this one
 
@@ -103,7 +104,7 @@ func (p Policy) decide(s situation) verdict {
 	}
 	repeatable := s.class != Once || s.outcome == outcomes.NotApplied // a retry can do no harm
 	late := !s.deadline.IsZero() && s.deadline.Sub(s.now) <= wait
-	if !s.transient || !repeatable || wait > p.MaxWait || s.failures+1 >= most || late {
+	if s.single || !s.transient || !repeatable || wait > p.MaxWait || s.failures+1 >= most || late {
 		return verdict{}
 	}
 	return verdict{action: retry, wait: wait}
