@@ -168,7 +168,7 @@ func (a *apply) settle(ctx context.Context) error {
 		return nil
 	}
 	w, began := *a.wait, time.Now()
-	w.known, w.forwards = true, true
+	w.known, w.failsFast = true, true
 	if w.timeout > 0 {
 		w.timeout = max(1, w.timeout-a.waited)
 	}

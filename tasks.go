@@ -191,10 +191,9 @@ func (s *TasksService) Wait(ctx context.Context, id string, options ...WaitOptio
 //
 // If there is an error, each returned task is the last state that was read, or nil if it was never read.
 //
-// WaitAll polls one pending task at a time, at the intervals of a Wait, beginning with the last; a task that is still
-// pending then comes behind the others. When one has ended, WaitAll reads the others, 4 at a time, until it finds one
-// that is still pending. It thus sends one request for each task, and one for each interval. (Service document,
-// [section 2.1].)
+// WaitAll polls 4 pending tasks at a time, in their order, and waits for the interval of a Wait unless all 4 have ended.
+// Those that have not come behind the others. So it sends one request for each task, and up to 4 in each interval.
+// (Service document, [section 2.1].)
 //
 // [section 2.1]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#21-task
 func (s *TasksService) WaitAll(ctx context.Context, ids []string, options ...WaitOption) ([]*Task, error) {

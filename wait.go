@@ -89,8 +89,8 @@ type waiter struct {
 	outage  time.Duration
 	report  func(Progress)
 
-	known    bool // what it waits for certainly exists, because a response has named it
-	forwards bool // poll the items in their order, and end with the first that failed, as an Apply needs it
+	known     bool // what it waits for certainly exists, because a response has named it
+	failsFast bool // the first item that fails ends the wait, as an Apply needs it
 }
 
 func newWaiter(options []WaitOption) (*waiter, error) {
@@ -115,16 +115,15 @@ type polling struct {
 	items, pending []*item   // pending: in the order of the next polls
 	good           time.Time // when the last poll could read something
 	polls          int
-	failures       int   // rounds of polls that failed in a row
+	failures       int   // polls that failed in a row
 	last           error // why the last of them failed
 }
 
 // wait polls items until all have ended, or until the context, the timeout, an outage or failed authentication ends the
 // wait. It returns what ended it, joined with the errors of the items.
 //
-// It polls one item at a time, and after one that has ended the others at once, until one is still pending: so each item
-// costs one request, and the wait a few more. What is pending then comes last, so that a task that never ends does not
-// hide the others; forwards, only what could not be read does.
+// It polls a few at a time, in their order, and then waits for the interval, unless all of these have ended. Those that
+// have not come behind the others, so a task that never ends does not hide them.
 func (w *waiter) wait(ctx context.Context, items ...*item) error {
 	if w.timeout > 0 {
 		var cancel context.CancelFunc
@@ -132,9 +131,6 @@ func (w *waiter) wait(ctx context.Context, items ...*item) error {
 		defer cancel()
 	}
 	p := &polling{waiter: w, items: items, pending: slices.Clone(items), good: time.Now()}
-	if !w.forwards {
-		slices.Reverse(p.pending)
-	}
 	errs := []error{p.run(ctx)}
 	for _, it := range items {
 		errs = append(errs, it.err)
@@ -144,30 +140,23 @@ func (w *waiter) wait(ctx context.Context, items ...*item) error {
 
 // run polls until all items have ended, or until an error, which it returns, ends the wait.
 func (p *polling) run(ctx context.Context) error {
-	interval, next := 500*time.Millisecond, 1
-	for len(p.pending) > 0 {
-		before := len(p.pending)
-		next = min(next, before)
-		failure, fatal := p.round(ctx, next)
-		switch {
-		case fatal:
+	for interval := 500 * time.Millisecond; len(p.pending) > 0; {
+		polled, rest := p.pending[:min(bulkConcurrency, len(p.pending))], p.pending[min(bulkConcurrency, len(p.pending)):]
+		if failure := p.round(ctx, polled); failure != nil {
 			return p.ended(failure, endedBy(ctx, failure))
-		case p.forwards && slices.ContainsFunc(p.items, func(it *item) bool { return it.err != nil }):
-			return nil
-		case failure == nil:
-			p.failures, p.last = 0, nil
-		default:
-			p.failures, p.last = p.failures+1, failure
 		}
-		if len(p.pending) == before-next {
-			next = bulkConcurrency
+		if p.failsFast && slices.ContainsFunc(polled, func(it *item) bool { return it.err != nil }) {
+			return nil
+		}
+		running := slices.DeleteFunc(slices.Clone(polled), func(it *item) bool { return !it.pending() })
+		if p.pending = slices.Concat(rest, running); len(running) == 0 {
 			continue
 		}
 		wait := cmp.Or(p.every, interval*4/5+rand.N(interval*2/5))
-		if err := p.pause(ctx, wait, failure); err != nil {
+		if err := p.pause(ctx, wait, p.last); err != nil {
 			return p.ended(err, true)
 		}
-		interval, next = min(interval*3/2, 5*time.Second), 1
+		interval = min(interval*3/2, 5*time.Second)
 	}
 	return nil
 }
@@ -190,11 +179,9 @@ func (p *polling) pause(ctx context.Context, d time.Duration, failure error) err
 	return sleep(ctx, d)
 }
 
-// round polls the next n items at once, and reports each. It returns the first failure that is not about one item alone,
-// and whether it ends the wait.
-func (p *polling) round(ctx context.Context, n int) (failure error, fatal bool) {
-	polled, rest := p.pending[:n], p.pending[n:]
-	states, errs := make([]Progress, n), make([]error, n)
+// round polls items at once, and reports each. It returns an error if that ends the wait.
+func (p *polling) round(ctx context.Context, polled []*item) (fatal error) {
+	states, errs := make([]Progress, len(polled)), make([]error, len(polled))
 	var others sync.WaitGroup
 	for i, it := range polled[1:] {
 		ctx, _ := apart(ctx) // the first one tells what a poll was like
@@ -202,22 +189,18 @@ func (p *polling) round(ctx context.Context, n int) (failure error, fatal bool) 
 	}
 	states[0], errs[0] = polled[0].read(ctx)
 	others.Wait()
-	var running, failed []*item
 	for i, it := range polled {
 		err, cut := errs[i], errs[i] != nil && ctx.Err() != nil // by the context, so not reported
 		p.polls++
 		if err == nil {
 			it.Status, it.Percent, it.Complete = states[i].Status, states[i].Percent, states[i].Complete
-			p.known, p.good = true, time.Now()
+			p.known, p.good, p.failures, p.last = true, time.Now(), 0, nil
 		} else if one, all := judgePoll(err, p.known); all || endedBy(ctx, err) {
-			failure, fatal = err, true
+			fatal = err
 		} else if one {
 			it.err = &waitError{"webdelivery: waiting for " + it.name() + ": " + within(err.Error()), []error{err}}
 		} else {
-			failure, failed = cmp.Or(failure, err), append(failed, it)
-		}
-		if it.pending() && err == nil {
-			running = append(running, it)
+			p.failures, p.last = p.failures+1, err
 		}
 		if !cut {
 			shown := it.Progress
@@ -225,10 +208,7 @@ func (p *polling) round(ctx context.Context, n int) (failure error, fatal bool) 
 			p.report(shown)
 		}
 	}
-	if p.pending = slices.Concat(rest, running, failed); p.forwards {
-		p.pending = slices.Concat(running, rest, failed)
-	}
-	return failure, fatal
+	return fatal
 }
 
 // ended returns the error of a wait that err has ended, early if anything may still be running.
