@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 
@@ -27,19 +26,12 @@ func readWhole(resp *http.Response, limit int64) ([]byte, error) {
 	}
 	defer func() { _ = resp.Body.Close() }()
 	from := limitedBody{from: resp.Body, limit: limit}
-	body := make([]byte, 0, min(max(resp.ContentLength, bytes.MinRead), limit, maxTrusted)+1) // 1 for the final read
-	for {
-		n, err := from.Read(body[len(body):cap(body)])
-		body = body[:len(body)+n]
-		switch {
-		case err == io.EOF: //nolint:errorlint // as in Read
-			return body, nil
-		case err != nil:
-			return nil, err
-		case len(body) == cap(body):
-			body = slices.Grow(body, len(body))
-		}
+	var body bytes.Buffer
+	body.Grow(int(min(max(resp.ContentLength, 0), limit, maxTrusted)) + bytes.MinRead) // ReadFrom wants so many to find the end
+	if _, err := body.ReadFrom(&from); err != nil {
+		return nil, err
 	}
+	return body.Bytes(), nil
 }
 
 // readRefusal returns the beginning of the body of a refusal and closes it. It reads some more bytes, so that the
@@ -77,9 +69,6 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 		err = fmt.Errorf("%w: more than %d bytes", ErrResponseTooLarge, b.limit)
 	}
 	if room := b.keep + redact.Margin - len(b.beginning); b.keep > 0 && room > 0 {
-		if len(b.beginning) > 0 {
-			b.beginning = slices.Grow(b.beginning, room) // grow only once, because a body that takes two reads may be long
-		}
 		b.beginning = append(b.beginning, p[:min(n, room)]...)
 	}
 	if err != io.EOF { //nolint:errorlint // a Reader's io.EOF is never wrapped

@@ -73,7 +73,7 @@ func newAuthenticator(c Credentials, timeout time.Duration) *authenticator {
 		s.learnToken(&s.tokens, c.Token)
 	}
 	if c.LogIn != nil {
-		a.login = &login{create: c.LogIn, learn: func(token redact.Secret) { s.learnToken(&s.tokens, token) }}
+		a.login = &login{create: c.LogIn, doubted: map[int]time.Time{}, learn: func(token redact.Secret) { s.learnToken(&s.tokens, token) }}
 	}
 	return a
 }
@@ -90,7 +90,7 @@ func (c *call) credential() (credential, error) {
 	a := c.t.auth
 	switch {
 	case c.login != nil:
-		s, err := c.login.current(c.ctx, c.newerThan, c.doubted)
+		s, err := c.login.current(c.ctx, c.newerThan)
 		return a.cookie(s), err
 	case a.Pair != nil:
 		return a.authorization(c.ctx)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -18,8 +17,8 @@ import (
 // The fields answer one question: does a refused call get another login? A refusal of an earlier generation says nothing
 // of the present session, with which the call is sent again. A certain refusal (401) ends the session, and the next call
 // logs in; if no call has worked with it, the account itself may be refused, and logins are put off for a while. A
-// refusal that may have another cause (403) is worth one login: if that did not cure the status, further ones are not,
-// until half a minute has passed.
+// refusal that may have another cause (403) is worth one login, and for the same status others only if that has helped,
+// or half a minute later.
 type login struct {
 	create LogIn
 	learn  func(token redact.Secret) // called before a session is used
@@ -30,17 +29,16 @@ type login struct {
 	worked  bool          // the service has accepted the session
 	pending *pendingLogin // the current login; nil if there is none
 
-	refusals  int       // refused logins and refused new sessions since a session last worked
-	notBefore time.Time // no login before this time
-	lastErr   error     // the error of the last refusal
+	refusals  int               // refused logins and refused new sessions since a session last worked
+	notBefore time.Time         // no login before this time
+	lastErr   error             // the error of the last refusal
+	doubted   map[int]time.Time // when a refusal with perhaps another cause last led to a login, by status; none if that has helped
 }
 
 // session is a token and its generation, from 1.
 type session struct {
 	token      redact.Secret
 	generation uint64
-	doubted    []int     // statuses that caused this login and those shortly before, and that no login has cured
-	created    time.Time // when the login succeeded
 }
 
 // pendingLogin is a login in progress. session and err are set before done is closed.
@@ -48,15 +46,13 @@ type pendingLogin struct {
 	done    chan struct{}
 	cancel  context.CancelFunc
 	waiters int
-	doubted []int // as in session
 	session session
 	err     error
 }
 
-// current returns a session of a later generation than newerThan. It waits for a login if there is none. doubted is the
-// status that may have refused the last one, or 0.
-func (l *login) current(ctx context.Context, newerThan uint64, doubted int) (session, error) {
-	s, f, err := l.join(ctx, newerThan, doubted)
+// current returns a session of a later generation than newerThan. It waits for a login if there is none.
+func (l *login) current(ctx context.Context, newerThan uint64) (session, error) {
+	s, f, err := l.join(ctx, newerThan)
 	if f == nil {
 		return s, err
 	}
@@ -79,7 +75,7 @@ func (l *login) current(ctx context.Context, newerThan uint64, doubted int) (ses
 
 // join returns the session if it is newer than newerThan. Otherwise it returns the login to wait for, which it starts
 // if none is running.
-func (l *login) join(ctx context.Context, newerThan uint64, doubted int) (session, *pendingLogin, error) {
+func (l *login) join(ctx context.Context, newerThan uint64) (session, *pendingLogin, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.valid && l.session.generation > newerThan {
@@ -91,9 +87,6 @@ func (l *login) join(ctx context.Context, newerThan uint64, doubted int) (sessio
 			return session{}, nil, loginFailed(what, l.lastErr)
 		}
 		l.pending = &pendingLogin{done: make(chan struct{})}
-		if doubted != 0 {
-			l.pending.doubted = append(slices.DeleteFunc(slices.Clone(l.session.doubted), func(s int) bool { return s == doubted }), doubted)
-		}
 		ctx, l.pending.cancel = context.WithCancel(context.WithoutCancel(ctx))
 		go l.run(ctx, l.pending)
 	}
@@ -118,7 +111,7 @@ func (l *login) run(ctx context.Context, f *pendingLogin) {
 		}
 		return
 	}
-	l.session = session{token, l.session.generation + 1, f.doubted, time.Now()}
+	l.session = session{token, l.session.generation + 1}
 	l.valid, l.worked = true, false
 	l.learn(token)
 	f.session = l.session
@@ -158,13 +151,16 @@ func (l *login) renew(generation uint64, again bool) bool {
 	return l.valid || l.possible()
 }
 
-// doubt reports whether a newer session may help a call whose status may also have another cause, such as a missing
-// permission or a wrong transaction ID. It does not if the session is new, and did not cure the same status, so that such
-// calls do not log in again and again. Other calls keep using the session until the new login succeeds.
+// doubt reports whether a call whose status may also have another cause, such as a missing permission or a wrong
+// transaction ID, is worth a login. Other calls keep using the session until that succeeds.
 func (l *login) doubt(status int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.possible() && (!slices.Contains(l.session.doubted, status) || time.Since(l.session.created) >= maxCoolDown)
+	worth := l.pending != nil || l.possible() && time.Since(l.doubted[status]) >= maxCoolDown
+	if worth {
+		l.doubted[status] = time.Now()
+	}
+	return worth
 }
 
 // replaced reports whether a later session has taken the place of one.
@@ -181,7 +177,7 @@ func (l *login) newest() (s session, valid bool) {
 	return l.session, l.valid
 }
 
-// accepted records that the service accepted a session. doubted is the status that the call got before, or 0.
+// accepted records that the service accepted a session, perhaps after a refusal in doubt with a status other than 0.
 func (l *login) accepted(generation uint64, doubted int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -189,5 +185,5 @@ func (l *login) accepted(generation uint64, doubted int) {
 		return
 	}
 	l.worked, l.refusals = true, 0
-	l.session.doubted = slices.DeleteFunc(l.session.doubted, func(s int) bool { return s == doubted })
+	delete(l.doubted, doubted)
 }

@@ -7,7 +7,6 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptrace"
-	"net/url"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -33,59 +32,41 @@ type outgoing struct {
 	trace
 
 	request *http.Request
-	attempt attemptContext
 	timer   *time.Timer // cancels an attempt that takes too long; unlike a deadline, it can be stopped for a stream
 	expired atomic.Bool // the timer has done so
 	stream  Stream      // the response body, if the request has Begin
-	url     url.URL
-	header  [4]string // the values of request.Header
-}
-
-// attemptContext is the context of an attempt. It is a part of outgoing, because context.WithValue would allocate.
-type attemptContext struct {
-	context.Context // it is one
-
-	operation string
-	number    int
 }
 
 type attemptKey struct{}
 
-func (c *attemptContext) Value(key any) any {
-	if key == (attemptKey{}) {
-		return c
-	}
-	return c.Context.Value(key)
+// attemptValue is the value of a context of an HTTP request.
+type attemptValue struct {
+	operation string
+	number    int
 }
 
 // OperationFromContext returns the operation and the number of the attempt to which the context of an HTTP request
 // belongs.
 func OperationFromContext(ctx context.Context) (operation string, attempt int) {
-	if c, ok := ctx.Value(attemptKey{}).(*attemptContext); ok {
-		return c.operation, c.number
-	}
-	return "", 0
+	v, _ := ctx.Value(attemptKey{}).(attemptValue)
+	return v.operation, v.number
 }
 
 // newOutgoing prepares the request of an attempt and starts its timeout.
 func (c *call) newOutgoing(req *http.Request, shown credential) *outgoing {
-	o := &outgoing{url: *req.URL}
-	ctx, cancel := context.WithCancel(c.ctx)
+	o := &outgoing{}
+	ctx, cancel := context.WithCancel(context.WithValue(c.ctx, attemptKey{}, attemptValue{c.Operation, c.attempts}))
 	o.ctx, o.cancel, o.permit = c.ctx, cancel, c.last.permit
-	o.attempt = attemptContext{ctx, c.Operation, c.attempts}
 	o.timer = time.AfterFunc(c.t.AttemptTimeout, func() {
 		o.expired.Store(true)
 		cancel()
 	})
 	o.watch(c.t.plainHTTP2)
-	o.request = req.WithContext(httptrace.WithClientTrace(&o.attempt, &o.hooks))
-	o.request.URL = &o.url
+	o.request = req.Clone(httptrace.WithClientTrace(ctx, &o.hooks))
 	o.request.GetBody = nil // with it, net/http would retry by itself
-	o.header = [4]string{"application/json", c.t.UserAgent, shown.value, "application/json"}
-	v := &o.header
-	o.request.Header = http.Header{"Accept": v[0:1:1], "User-Agent": v[1:2:2], shown.name: v[2:3:3]}
+	o.request.Header = http.Header{"Accept": {"application/json"}, "User-Agent": {c.t.UserAgent}, shown.name: {shown.value}}
 	if c.Body != nil {
-		o.request.Header["Content-Type"] = v[3:4:4]
+		o.request.Header["Content-Type"] = []string{"application/json"}
 	}
 	for name, values := range c.Header {
 		o.request.Header[name] = slices.Clone(values) // as for the URL
