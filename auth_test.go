@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/time/rate"
 
 	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/internal/fixture"
@@ -607,6 +608,34 @@ func TestALateRefusalOfAnEarlierSession(t *testing.T) {
 			assert.Equal(f, 2, f.Srv.Logins())
 		})
 	}
+}
+
+// A lost session is replaced although every caller leaves before its purge could be sent again, and so is the next one: a
+// login goes on after the deadlines of those who wait for it, and one that nobody has used has not been in vain.
+func TestCallersLeaveWhileTheSessionIsRenewed(t *testing.T) {
+	t.Parallel()
+	s := fixture.BySession
+	s.Options = []webdelivery.Option{webdelivery.WithPurgeLimiter(rate.NewLimiter(rate.Inf, 1))}
+	fixture.InService(t, s, func(f *fixture.Fixture) {
+		f.AddFault(testserver.Fault{Path: "/sessions", Delay: 300 * time.Millisecond})
+		f.AddFault(testserver.Fault{Path: "/cache/purge", Delay: 300 * time.Millisecond})
+		q := f.NewQueue(webdelivery.QueueOptions{})
+		purge := func() error {
+			ctx, cancel := context.WithTimeout(f.Context(), 500*time.Millisecond)
+			defer cancel()
+			_, err := q.Purge(ctx, webdelivery.Exact(fixture.AnObject))
+			time.Sleep(time.Second)
+			return err
+		}
+		require.Error(f, purge(), "the first login takes so long")
+		for range 3 {
+			require.NoError(f, purge())
+			f.Srv.ExpireSessions()
+			require.ErrorIs(f, purge(), context.DeadlineExceeded)
+		}
+		require.NoError(f, purge())
+		assert.Equal(f, 4, f.Srv.Logins())
+	})
 }
 
 // A login that fails for a moment fails no purge of a queue.

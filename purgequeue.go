@@ -69,8 +69,8 @@ type QueueStats struct {
 // If the service refuses URIs of a request, the queue halves it, by host first, until the refused ones stand alone. That
 // takes about 15 more requests for one URI of 1,000 of a host, 200 for 20 of them, and 45 for 20 hosts. The queue stops
 // after 1 + 15*log2(n) failed requests for n URIs (log2 rounded up). If more is refused than these find in time, callers
-// wait or fail together. A request that is too large for a gateway (413) is halved, too, and so is one for which the
-// service fails (500, or no response) despite retries while it accepts others.
+// wait or fail together. A request that is too large for a gateway (413) is halved, too, and so is one that fails
+// despite retries (500, 429, no response) while the service accepts others.
 type QueueError struct {
 	// Failures are the URIs that the service refused or may not have received, or whose transaction ended badly or has not
 	// ended, in the order of the call, identical ones once.
@@ -336,7 +336,8 @@ func (q *PurgeQueue) send(ctx context.Context, permit batch.Permit, uris []batch
 		r := batch.Response{Err: err, Refused: errors.Is(err, ErrBadRequest), Outcome: outcomes.Outcome(OutcomeOf(err))}
 		if e, ok := errors.AsType[*Error](err); ok && !e.login {
 			r.TooLarge = e.status() == http.StatusRequestEntityTooLarge
-			r.Failed = e.status() >= http.StatusInternalServerError || e.StatusCode == 0 && e.outcome == OutcomeUnknown
+			transient := e.status() >= http.StatusBadRequest && !transport.Final(e.status())
+			r.Failed = transient || e.StatusCode == 0 && e.outcome == OutcomeUnknown
 		}
 		return r
 	}

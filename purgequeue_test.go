@@ -409,6 +409,36 @@ func TestGoodCallsBesideRefusedOnes(t *testing.T) {
 	}
 }
 
+// A refused path of each of some hosts, and a bulk of which some URIs are refused, hold up the other URIs of these hosts
+// for a moment only.
+func TestGoodCallsOfHostsWithRefusedPaths(t *testing.T) {
+	t.Parallel()
+	inRefusing(t, webdelivery.QueueOptions{}, refusedHost, func(s *refusing) {
+		s.purge("https://www0.example.com/", "https://www1.example.com/", "https://www2.example.com/", "https://bulk.example.com/")
+		var all sync.WaitGroup
+		all.Go(func() {
+			bulk := urisOf("bulk.example.com", 5000)
+			for i := range 5 {
+				bulk[i*1000] += "/refused"
+			}
+			assert.Len(s, s.refusedURIs(bulk).Failures, 5)
+		})
+		for i := range 3 {
+			all.Go(func() { s.refusedURIs([]string{fmt.Sprintf("https://www%d.example.com/refused", i)}) })
+		}
+		took := make([]time.Duration, 15*60)
+		for i := range took {
+			all.Go(func() {
+				time.Sleep(time.Duration(i) * time.Second / 15)
+				took[i] = s.purge(fmt.Sprintf("https://www%d.example.com/%d", i%3, i))
+			})
+		}
+		all.Wait()
+		assert.LessOrEqual(s, mean(took), 1200*time.Millisecond)
+		assert.LessOrEqual(s, slices.Max(took), 15*time.Second, "of those in one request with the bulk")
+	})
+}
+
 // A request that is too large for a gateway is halved, and the next ones have a size that it lets pass, which grows again
 // while it does. A URI that is too large alone fails alone.
 func TestRequestsThatAreTooLarge(t *testing.T) {
@@ -611,6 +641,12 @@ func TestLeftWhileTheTransactionRuns(t *testing.T) {
 func TestQueueStats(t *testing.T) {
 	t.Parallel()
 	inQueue(t, fixture.BySession, webdelivery.QueueOptions{Wait: true}, func(f *fixture.Fixture, q *webdelivery.PurgeQueue) {
+		left, cancel := context.WithTimeout(f.Context(), 5*time.Millisecond)
+		defer cancel()
+		_, err := q.Purge(left, webdelivery.Exact(fixture.AnObject))
+		require.ErrorIs(f, err, context.DeadlineExceeded)
+		time.Sleep(time.Second)
+		assert.Equal(f, webdelivery.QueueStats{}, q.Stats(), "a caller that leaves early is no failure")
 		began := time.Now()
 		for _, path := range []string{"/sessions", "/cache/purge"} { // the queue logs in once
 			remove := f.Srv.Fail(testserver.Fault{Path: path, Status: http.StatusServiceUnavailable})

@@ -13,6 +13,7 @@ import (
 // closed.
 type caller struct {
 	uris    []URI // without duplicates
+	hosts   []string
 	room    int64 // acquired in pending
 	since   time.Time
 	element *list.Element // in pending.callers

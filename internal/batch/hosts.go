@@ -13,8 +13,8 @@ import (
 // refused: callers of other hosts need not wait until they are found again.
 const (
 	several    = 5                // so many URIs refused alone, and none ever accepted, mean that the host is refused
-	refusedFor = 10 * time.Minute // how long a refusal is remembered
-	lately     = 10 * time.Second // how long the other URIs of the host fail without being sent
+	refusedFor = 10 * time.Minute // how long a host is suspect of which the service has refused a URI
+	lately     = 10 * time.Second // how long hosts not seen before are, and all URIs of a refused host fail without being sent
 	maxHosts   = 10_000           // if there are more, all are forgotten
 )
 
@@ -26,8 +26,8 @@ type host struct {
 	undecided error     // of its other URIs, if it is refused as a whole
 }
 
-// apart reports whether a URI was refused alone. The URIs of the host then travel apart from those of others.
-func (h host) apart() bool { return time.Since(h.last) < refusedFor }
+// doubtful reports whether a URI was refused alone and none was ever accepted.
+func (h host) doubtful() bool { return !h.accepted && time.Since(h.last) < refusedFor }
 
 // whole reports whether the host is refused as a whole.
 func (h host) whole() bool { return len(h.refused) >= several && time.Since(h.last) < lately }
@@ -35,7 +35,13 @@ func (h host) whole() bool { return len(h.refused) >= several && time.Since(h.la
 // hosts is what the queue knows about all hosts.
 type hosts struct {
 	known map[string]host
-	wary  time.Time // until then, hosts that the service has not accepted before travel apart, because it has refused one
+	wary  time.Time // until then, hosts that the service has not accepted before are suspect, because it has refused one
+}
+
+// suspect reports whether the service may refuse URIs of a host. These then travel apart from those of others.
+func (hs *hosts) suspect(name string) bool {
+	h := hs.known[name]
+	return time.Since(h.last) < refusedFor || !h.accepted && time.Now().Before(hs.wary)
 }
 
 // learn records what a response says about the hosts of the URIs.
@@ -76,27 +82,24 @@ func (hs *hosts) failures(uris []URI) (failures []Failure) {
 	return failures
 }
 
-// divide divides URIs into those that are sent together, the most promising first: of hosts of which none was refused
-// alone, of each other host that the service has accepted before, and while the queue is wary, of hosts that it has not.
-// Of a host that may be refused as a whole, one URI is sent alone.
-func (hs *hosts) divide(uris []URI) (attempts [][]URI) {
-	var together, strange []URI
+// divide divides URIs into those that are sent together: of hosts that are not suspect, and of others. Of a host that may
+// be refused as a whole, one URI is sent alone.
+func (hs *hosts) divide(uris []URI) (parts [][]URI) {
+	var together, suspect []URI
 	var doubtful [][]URI
 	for _, of := range byHost(uris) {
-		switch h := hs.known[of[0].Host]; {
-		case h.apart() && h.accepted:
-			attempts = append(attempts, of)
-		case h.apart():
+		switch name := of[0].Host; {
+		case hs.known[name].doubtful():
 			one, others := oneOf(of)
 			doubtful = append(doubtful, one, others)
-		case !h.accepted && time.Now().Before(hs.wary):
-			strange = append(strange, of...)
+		case hs.suspect(name):
+			suspect = append(suspect, of...)
 		default:
 			together = append(together, of...)
 		}
 	}
-	attempts = slices.Concat([][]URI{together}, attempts, [][]URI{strange}, doubtful)
-	return slices.DeleteFunc(attempts, func(uris []URI) bool { return len(uris) == 0 })
+	parts = append([][]URI{together, suspect}, doubtful...)
+	return slices.DeleteFunc(parts, func(uris []URI) bool { return len(uris) == 0 })
 }
 
 // byHost groups URIs by host, in the order of their first URIs.

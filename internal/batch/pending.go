@@ -29,23 +29,33 @@ func (p *pending) remove(c *caller) {
 	p.room.Release(c.room)
 }
 
-// all yields the callers, oldest first. The loop may remove them.
-func (p *pending) all() iter.Seq[*caller] {
+// in yields the callers for which lane returns true, oldest first. The loop may remove them.
+func (p *pending) in(lane func(*caller) bool) iter.Seq[*caller] {
 	return func(yield func(*caller) bool) {
 		for next := p.callers.Front(); next != nil; {
 			c := next.Value.(*caller) // nothing else is added
 			next = next.Next()
-			if !yield(c) {
+			if lane(c) && !yield(c) {
 				return
 			}
 		}
 	}
 }
 
-// take removes and returns callers whose URIs fit into one request: the oldest one in any case, and then the next oldest
-// that still fit. Now and then the shortest come first, so that they need not wait for all long ones.
-func (p *pending) take(limits Options) (taken []*caller) {
-	next, callers, misses := newLoad(), p.all(), 0
+// first returns the oldest of these, or nil.
+func (p *pending) first(lane func(*caller) bool) *caller {
+	for c := range p.in(lane) {
+		return c
+	}
+	return nil
+}
+
+func anybody(*caller) bool { return true }
+
+// take removes and returns callers in a lane whose URIs fit into one request: the oldest one in any case, and then the
+// next oldest that still fit. Now and then the shortest come first, so that they need not wait for all long ones.
+func (p *pending) take(limits Options, lane func(*caller) bool) (taken []*caller) {
+	next, callers, misses := newLoad(), p.in(lane), 0
 	if !p.behind.IsZero() && time.Since(p.behind) >= shortTurn {
 		callers, p.behind = slices.Values(slices.SortedStableFunc(callers, shorter)), time.Time{}
 	}
@@ -73,7 +83,7 @@ func shorter(a, b *caller) int { return cmp.Compare(len(a.uris), len(b.uris)) }
 
 // fail ends all callers with err. Their URIs will not be sent.
 func (p *pending) fail(err error) {
-	for c := range p.all() {
+	for c := range p.in(anybody) {
 		p.remove(c)
 		c.end(c.unsent(err))
 	}

@@ -51,7 +51,7 @@ func TestTake(t *testing.T) {
 		{"nobody", "", 9, 99, "", ""},
 	} {
 		p := pendingOf(t, strings.Fields(c.callers)...)
-		taken := p.take(Options{MaxURIs: c.maxURIs, MaxBytes: c.maxBytes})
+		taken := p.take(Options{MaxURIs: c.maxURIs, MaxBytes: c.maxBytes}, anybody)
 		next := newLoad()
 		for _, caller := range taken {
 			next.add(caller.uris)
@@ -73,7 +73,7 @@ func TestShortCallersFirst(t *testing.T) {
 		var requests []string
 		for ; p.uris > 0; time.Sleep(time.Second) {
 			var request strings.Builder
-			for _, caller := range p.take(Options{MaxURIs: 2, MaxBytes: 99}) {
+			for _, caller := range p.take(Options{MaxURIs: 2, MaxBytes: 99}, anybody) {
 				for _, uri := range caller.uris {
 					request.WriteString(uri.Pattern)
 				}
@@ -93,6 +93,6 @@ func TestTakeGivesUp(t *testing.T) {
 			callers = append(callers, "bcd")
 		}
 		p := pendingOf(t, append(callers, "e")...)
-		assert.Len(t, p.take(Options{MaxURIs: 2, MaxBytes: 99}), want)
+		assert.Len(t, p.take(Options{MaxURIs: 2, MaxBytes: 99}, anybody), want)
 	}
 }

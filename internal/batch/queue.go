@@ -31,7 +31,8 @@ type Queue struct {
 	mu         sync.Mutex // guards the fields below
 	pending    pending
 	searching  []*request // with parts that wait for permits; they take turns
-	searched   bool       // the last permit went to one of these
+	ahead      bool       // the last permit went to callers of hosts that are not suspect
+	searched   bool       // of the others, the last one went to a refused request
 	hosts      hosts
 	limits     Options   // the options, with fewer bytes if the service has refused a request as too large
 	accepted   time.Time // when the service last accepted a request
@@ -57,6 +58,9 @@ func New(work Work, options Options) *Queue {
 // and URIs that were not sent are removed from the queue.
 func (q *Queue) Put(ctx context.Context, uris []URI) Result {
 	c := &caller{uris: uris, done: make(chan struct{})}
+	for _, of := range byHost(uris) {
+		c.hosts = append(c.hosts, of[0].Host)
+	}
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(q.closing, cancel)() // the queue's context is not the caller's
@@ -193,11 +197,30 @@ func (q *Queue) usePermit(permit Permit) (used bool) {
 	return used
 }
 
-// nextLocked returns the request that gets the permit: a new one, or one of those that were refused, in turn. The caller
-// holds the lock.
+// nextLocked returns the request that gets the permit. Every second one goes to callers of hosts that are not suspect. The
+// others go in turn to a refused request and to callers of suspect hosts, but these wait for a while if URIs of their
+// hosts are already part of a refused request. The caller holds the lock.
 func (q *Queue) nextLocked() *request {
-	if q.searched = len(q.searching) > 0 && (q.pending.uris == 0 || !q.searched); !q.searched {
-		return q.newRequestLocked(q.pending.take(q.limits))
+	searched := map[string]bool{}
+	for _, r := range q.searching {
+		for _, p := range r.parts {
+			for _, uri := range slices.Concat(p.uris, p.rest) {
+				searched[uri.Host] = true
+			}
+		}
+	}
+	suspect := func(c *caller) bool { return slices.ContainsFunc(c.hosts, q.hosts.suspect) }
+	ahead := func(c *caller) bool { return !suspect(c) }
+	apart := func(c *caller) bool {
+		held := time.Since(c.since) < lately && slices.ContainsFunc(c.hosts, func(name string) bool { return searched[name] })
+		return !held && suspect(c)
+	}
+	searching, waiting := len(q.searching) > 0, q.pending.first(apart) != nil
+	if q.ahead = q.pending.first(ahead) != nil && (!q.ahead || !searching && !waiting); q.ahead {
+		return q.newRequestLocked(q.pending.take(q.limits, ahead))
+	}
+	if q.searched = searching && (!waiting || !q.searched); !q.searched {
+		return q.newRequestLocked(q.pending.take(q.limits, apart))
 	}
 	r := q.searching[0]
 	q.searching = q.searching[1:]
@@ -252,13 +275,10 @@ func (q *Queue) failPermit(deserted signal, err error) {
 	switch {
 	case q.gaveUp.Err() != nil:
 		q.failLocked(ErrClosed) // of requests that were under way
-		return
-	case deserted.Err() != nil:
-		err = context.Cause(deserted)
-	default:
+	case deserted.Err() == nil:
 		q.failLocked(err)
+		q.noteFailureLocked(err)
 	}
-	q.noteFailureLocked(err)
 }
 
 // failLocked fails whatever waits for a permit. The caller holds the lock.

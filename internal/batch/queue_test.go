@@ -68,7 +68,7 @@ func TestRefusedItems(t *testing.T) {
 		for _, result := range results {
 			got = append(got, <-result)
 		}
-		assert.Equal(w, []string{"z", "cdabefgh", "cdab", "cd", "c", "dabefgh"}, w.requests, "the shortest callers come first")
+		assert.Equal(w, []string{"z", "cdabefgh", "cdab", "cd", "c", "efghabd"}, w.requests, "the shortest callers come first")
 		third, fifth := 3*time.Second+half, 4*time.Second+half
 		assert.Equal(w, []ended{
 			{receipt: 6, after: fifth},

@@ -14,17 +14,16 @@ import (
 )
 
 // request holds the URIs of some callers. It first sends them all in one attempt. The response to a refused attempt does
-// not say which URIs are refused, so the request then sends them in parts: those of hosts that the service has accepted
-// before, then the other hosts, halved until one is left, then halves of that. What waits for its permit is a stack, so
-// all parts of a half come before the other half. It is canceled when all callers have their results or have left. The
-// queue's lock guards its fields.
+// not say which URIs are refused, so the request then sends them in parts, the shortest first: each part that is refused
+// is split in two, by host and then by URI. It is canceled when all callers have their results or have left. The queue's
+// lock guards its fields.
 type request struct {
 	load
 	queue    *Queue
 	canceled signal
 	open     []*caller // callers without a result, and some of those that have left
 	callers  int       // number of callers without a result that have not left
-	parts    []*part   // that wait for a permit; the last one comes first
+	parts    []*part   // that wait for a permit
 	left     int       // attempts that may still fail
 	merged   bool      // its parts, after the first URI was refused alone
 	failed   Response  // the last one that did
@@ -59,9 +58,8 @@ func (q *Queue) newRequestLocked(callers []*caller) *request {
 	return r
 }
 
-// addParts adds parts, which come before all others of the request, in their order.
 func (r *request) addParts(parts ...[]URI) {
-	for _, uris := range slices.Backward(parts) {
+	for _, uris := range parts {
 		if len(uris) > 0 {
 			r.parts = append(r.parts, &part{uris: uris, over: make(chan struct{})})
 		}
@@ -72,8 +70,8 @@ func (r *request) addParts(parts ...[]URI) {
 // has learned since it added them.
 func (r *request) nextPart() *part {
 	for len(r.parts) > 0 {
-		p := r.parts[len(r.parts)-1]
-		r.parts = r.parts[:len(r.parts)-1]
+		p := slices.MinFunc(r.parts, func(a, b *part) int { return len(a.uris) - len(b.uris) })
+		r.parts = slices.DeleteFunc(r.parts, func(other *part) bool { return other == p })
 		p.uris = slices.DeleteFunc(p.uris, r.settle)
 		groups := r.queue.hosts.divide(p.uris)
 		if most := r.queue.limits.MaxBytes; len(groups) == 1 && len(p.uris) > 1 && sizeOf(p.uris) > most+most/16 {
@@ -179,7 +177,7 @@ func (r *request) handle(p *part, response Response) {
 func (r *request) merge() {
 	r.merged = true
 	var all []URI
-	for _, p := range slices.Backward(r.parts) {
+	for _, p := range r.parts {
 		all = slices.Concat(all, p.uris, p.rest)
 	}
 	r.parts = nil
@@ -206,6 +204,7 @@ func (r *request) split(uris []URI) {
 		hosts := byHost(uris)
 		switch half := len(hosts) / 2; {
 		case half > 0:
+			slices.SortStableFunc(hosts, func(a, b []URI) int { return len(a) - len(b) })
 			known, others = slices.Concat(hosts[:half]...), slices.Concat(hosts[half:]...)
 		case len(others) > 0:
 			known, others = oneOf(others)

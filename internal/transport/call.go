@@ -44,7 +44,6 @@ type call struct {
 	login     *login       // renews the session; nil if the call needs none
 	renewed   bool         // retried after a new login, or with another password
 	newerThan uint64       // generation of the session that the service may have refused
-	doubted   int          // status that may have refused it; 0 if none
 	giveUpAt  time.Time    // end of retries of a request refused as too fast; zero if it was not
 	why       error        // why there is no retry
 }
@@ -111,7 +110,7 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	if status := a.effectiveStatus(); c.login != nil && a.err == nil && !a.transient() &&
 		status < http.StatusInternalServerError && c.Rules.credentials(status) == accepted {
-		c.login.accepted(a.generation, c.doubted)
+		c.login.accepted(a.generation)
 	}
 	if c.t.Logger != nil {
 		c.log(started, waited)
@@ -186,7 +185,7 @@ func (c *call) checkRetry(context.Context, *http.Response, error) (bool, error) 
 	}
 	if again {
 		c.loop.RetryWaitMin = v.wait
-		if c.Retrying != nil {
+		if c.Retrying != nil && v.action < renew { // a refused session says nothing about the service
 			c.Retrying(c.finish())
 		}
 		c.warn("webdelivery: retry", c.last.err, slog.Int("status", c.last.status), slog.Duration("wait", max(v.wait, c.last.refusal.Wait)))
@@ -228,6 +227,10 @@ func (c *call) carryOut(v verdict) bool {
 			now, err := c.t.auth.authorization(c.ctx)
 			again = err == nil && now.generation != generation // the password was rotated
 		}
+	case v.action == vain:
+		if c.login != nil {
+			c.login.inVain(c.last.effectiveStatus())
+		}
 	case v.action == retry:
 		c.failures++
 		return true
@@ -239,8 +242,7 @@ func (c *call) carryOut(v verdict) bool {
 	case v.action == renew:
 		again = c.login.renew(generation, c.renewed) && !c.renewed
 	case v.action == renewDoubt:
-		c.doubted = c.last.effectiveStatus()
-		again = c.login.doubt(c.doubted)
+		again = c.login.doubt(c.last.effectiveStatus())
 	default:
 		c.why = v.why
 	}

@@ -73,7 +73,7 @@ func newAuthenticator(c Credentials, timeout time.Duration) *authenticator {
 		s.learnToken(&s.tokens, c.Token)
 	}
 	if c.LogIn != nil {
-		a.login = &login{create: c.LogIn, doubted: map[int]time.Time{}, learn: func(token redact.Secret) { s.learnToken(&s.tokens, token) }}
+		a.login = &login{create: c.LogIn, vain: map[int]time.Time{}, learn: func(token redact.Secret) { s.learnToken(&s.tokens, token) }}
 	}
 	return a
 }

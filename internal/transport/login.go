@@ -17,8 +17,8 @@ import (
 // The fields answer one question: does a refused call get another login? A refusal of an earlier generation says nothing
 // of the present session, with which the call is sent again. A certain refusal (401) ends the session, and the next call
 // logs in; if no call has worked with it, the account itself may be refused, and logins are put off for a while. A
-// refusal that may have another cause (403) is worth one login, and for the same status others only if that has helped,
-// or half a minute later.
+// refusal that may have another cause (403) is worth one login. If the call is refused with the new session, too, further
+// ones of the same status are worth none for half a minute.
 type login struct {
 	create LogIn
 	learn  func(token redact.Secret) // called before a session is used
@@ -32,7 +32,7 @@ type login struct {
 	refusals  int               // refused logins and refused new sessions since a session last worked
 	notBefore time.Time         // no login before this time
 	lastErr   error             // the error of the last refusal
-	doubted   map[int]time.Time // when a refusal with perhaps another cause last led to a login, by status; none if that has helped
+	vain      map[int]time.Time // when a call was last refused with a status that may have another cause, after a login for it
 }
 
 // session is a token and its generation, from 1.
@@ -64,8 +64,9 @@ func (l *login) current(ctx context.Context, newerThan uint64) (session, error) 
 		defer l.mu.Unlock()
 		f.waiters--
 		// When the last waiter was canceled, the login ends, so that no goroutine stays behind. When it leaves because of its
-		// deadline, the login goes on: the next call's deadline is probably as short.
-		if f.waiters == 0 && l.pending == f && errors.Is(ctx.Err(), context.Canceled) {
+		// deadline, or of those for whom it works, the login goes on: the next call's deadline is probably as short.
+		late := errors.Is(context.Cause(ctx), context.DeadlineExceeded)
+		if f.waiters == 0 && l.pending == f && errors.Is(ctx.Err(), context.Canceled) && !late {
 			l.pending = nil
 			f.cancel()
 		}
@@ -156,11 +157,14 @@ func (l *login) renew(generation uint64, again bool) bool {
 func (l *login) doubt(status int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	worth := l.pending != nil || l.possible() && time.Since(l.doubted[status]) >= maxCoolDown
-	if worth {
-		l.doubted[status] = time.Now()
-	}
-	return worth
+	return l.pending != nil || l.possible() && time.Since(l.vain[status]) >= maxCoolDown
+}
+
+// inVain records that a new session did not help a call with this status.
+func (l *login) inVain(status int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.vain[status] = time.Now()
 }
 
 // replaced reports whether a later session has taken the place of one.
@@ -177,13 +181,11 @@ func (l *login) newest() (s session, valid bool) {
 	return l.session, l.valid
 }
 
-// accepted records that the service accepted a session, perhaps after a refusal in doubt with a status other than 0.
-func (l *login) accepted(generation uint64, doubted int) {
+// accepted records that the service accepted a session.
+func (l *login) accepted(generation uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if generation != l.session.generation {
-		return
+	if generation == l.session.generation {
+		l.worked, l.refusals = true, 0
 	}
-	l.worked, l.refusals = true, 0
-	delete(l.doubted, doubted)
 }
