@@ -56,8 +56,8 @@ func BasicAuthFunc(pair func(ctx context.Context) (username, password string, er
 // progress, and sends each of them once more. User name and password follow the same rules as in [BasicAuth].
 //
 // If the service refuses a login or a new session, the next login waits for 1 s, and after further refusals for 2, 4,
-// 8, 16 and 30 s. Until then, calls that need a session send nothing and return the error of the refused login at once,
-// usually [ErrUnauthorized].
+// 8, 16 and 30 s. Until then, calls send nothing and return the error of the refused login at once, usually
+// [ErrUnauthorized]. A session that got a 403 may be valid, so they still send that.
 func SessionAuth(username, password string) Auth { return always(modeSession, username, password) }
 
 // SessionAuthFunc is SessionAuth with the user name and password that a function returns, as in [BasicAuthFunc]. The

@@ -52,22 +52,25 @@ type QueueStats struct {
 	Pending   int           // URIs that are not yet part of a request
 	InFlight  int           // URIs in requests that the service has neither accepted nor refused yet
 	Accepted  int           // URIs that the service accepted so far; identical ones in one request count once
-	Refused   int           // URIs that failed so far because the service refused them, alone or together with others
+	Refused   int           // URIs that failed so far because they were refused; those that failed otherwise are in no field
 	Requests  int           // requests so far, repeated ones included
 	OldestAge time.Duration // time that the oldest pending URI has waited; 0 if none is pending
-	// Failures counts failed requests in a row, also those that are repeated, and failed logins and permits. It returns to 0
-	// when the service accepts a purge or refuses one with ErrBadRequest.
+	// Failures counts failed requests in a row, also those that are repeated or that all callers gave up, and failed logins
+	// and permits. It returns to 0 when the service accepts a purge or refuses one with ErrBadRequest, so it stays while
+	// nobody purges.
 	Failures int
 	Err      error     // error of the last failure; nil if Failures is 0
 	Since    time.Time // when the first of them failed; zero if Failures is 0
-	// Transactions are those that the queue waits for, with Wait, by their ids and as last polled.
+	// Transactions are those that the queue waits for, with Wait, in the order of their ids and as last polled. Status is ""
+	// before the first poll.
 	Transactions []Progress
 }
 
 // QueueError is a failed call of [PurgeQueue.Purge]. The URIs of the call that are not among Failures were purged.
 //
 // If the service refuses URIs of a request, the queue halves it, by host first, until the refused ones stand alone. That
-// takes about 15 more requests for one URI of 1,000 of a host, 200 for 20 of them, and 45 for 20 hosts. The queue stops
+// takes about 15 more requests for one URI of 1,000 of a host, 200 for 20 of them, and some 7 for each refused host, of
+// which up to 5 URIs are sent alone; the calls in the same request wait, at two requests a second. The queue stops
 // after 1 + 15*log2(n) failed requests for n URIs (log2 rounded up). If more is refused than these find in time, callers
 // wait or fail together. A request that is too large for a gateway (413) is halved, too, and so is one that fails
 // despite retries (500, 429, no response) while the service accepts others.
@@ -85,7 +88,7 @@ type URIFailure struct {
 	// it refused the URI together with others. Otherwise it is as in [PurgeService.Submit] and [PurgeService.Wait].
 	Err error
 	// Outcome is not applied if the URI was refused or certainly not sent. It is unknown after a lost connection, a fault of
-	// the service (500, 503) or a transaction that failed or has not ended.
+	// the service (500, 503), also if that was repeated, or a transaction that failed or has not ended.
 	Outcome Outcome
 }
 
@@ -217,9 +220,9 @@ func (s *PurgeService) NewQueue(options QueueOptions) (*PurgeQueue, error) {
 // split it.
 //
 // If URIs are invalid, or too many for one request, Purge sends nothing and returns a [*ValidationError]. Any other error
-// is a [*QueueError] with the outcome of each URI; the receipts are those of the accepted URIs. A refused host holds up
-// no others: its URIs travel apart for 10 minutes, and fail at once for 10 seconds if the service never accepted one
-// ([ErrHostRefused]). Short calls need not wait for all longer ones.
+// is a [*QueueError] with the outcome of each URI; the receipts are those of the accepted URIs. Once it is known, a
+// refused host holds up no others: its URIs travel apart for 10 minutes, and fail at once for 10 seconds if the service
+// never accepted one ([ErrHostRefused]). Short calls need not wait for all longer ones.
 //
 // Purge waits until the context ends, even if the next permit comes later. If the context ends before the URIs are
 // sent, they leave the queue, and the outcome is [OutcomeNotApplied]. (Service document, [section 4.4].)
@@ -292,6 +295,9 @@ func transactionOpen(err error) bool {
 func (q *PurgeQueue) whyLeft(ctx context.Context, sent bool) error {
 	if q.service.conn.permits.Pace.Refusing() {
 		return fmt.Errorf("%w while the service refused purges as too fast", ctx.Err())
+	}
+	if failed := q.batch.Stats().Err; sent && failed != nil {
+		return fmt.Errorf("%w while the purge was under way; the last failure was: %v", ctx.Err(), failed) //nolint:errorlint // perhaps of another call
 	}
 	if sent {
 		return fmt.Errorf("%w while the purge was under way", ctx.Err())

@@ -192,7 +192,8 @@ func (s *TasksService) Wait(ctx context.Context, id string, options ...WaitOptio
 // If there is an error, each returned task is the last state that was read, or nil if it was never read.
 //
 // WaitAll polls 4 pending tasks at a time, in their order, and waits for the interval of a Wait unless all 4 have ended.
-// Those that have not come behind the others. So it sends one request for each task, and up to 4 in each interval.
+// Those that have not come behind the others. So it sends one request for each task, and up to 4 in each interval, and
+// may learn only after n/4 intervals that one of n pending tasks has ended.
 // (Service document, [section 2.1].)
 //
 // [section 2.1]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#21-task

@@ -71,7 +71,7 @@ func WaitMaxOutage(d time.Duration) WaitOption {
 
 // WaitProgress calls f after each poll, including a failed one (see Progress.Err), but not after a poll cut off by the
 // end of the context. f runs in the goroutine that waits, and the next poll comes after f has returned. WaitAll calls f
-// with the task that it has polled.
+// with each task that it has polled, one after the other.
 func WaitProgress(f func(Progress)) WaitOption {
 	return func(w *waiter) error {
 		if f == nil {

@@ -114,8 +114,11 @@ func (r *request) settle(uri URI) bool {
 
 // send makes one attempt. The caller does not hold the lock.
 func (r *request) send(p *part, permit Permit) {
-	q := r.queue
-	response := q.work.Send(r.canceled, permit, p.uris, q.noteFailure)
+	q, failures := r.queue, 0
+	response := q.work.Send(r.canceled, permit, p.uris, func(err error) {
+		failures++
+		q.noteFailure(err)
+	})
 	q.underWay.Release(1)
 	response.Err = q.endedByClose(response.Err)
 	q.mu.Lock()
@@ -123,9 +126,9 @@ func (r *request) send(p *part, permit Permit) {
 	defer close(p.over)
 	q.stats.Requests++
 	switch {
-	case response.Err == nil, response.Refused, response.TooLarge:
+	case response.Err == nil, response.Refused:
 		q.stats.Failures, q.stats.Err, q.stats.Since = 0, nil, time.Time{}
-	case q.gaveUp.Err() == nil:
+	case q.gaveUp.Err() == nil && (failures == 0 || r.callers > 0): // that all callers have left says less than the failures before
 		q.noteFailureLocked(cmp.Or(context.Cause(r.canceled), response.Err))
 	}
 	if response.Err == nil {
@@ -231,7 +234,7 @@ func (r *request) decide(response Response, uris ...URI) {
 		if r.queue.work.Wait != nil {
 			r.queue.workers.Go(func() { r.wait(uris, response.Receipt) })
 		}
-	case response.Refused:
+	case response.Refused, response.TooLarge:
 		s.Refused += len(uris)
 	}
 }
