@@ -832,5 +832,13 @@ func TestAPurgeThatASessionMayNot(t *testing.T) {
 		require.ErrorIs(f, fixture.Submit.Call(f.Context(), f.Client), webdelivery.ErrUnauthorized)
 		assert.Equal(f, 3, f.Srv.Logins())
 		require.NoError(f, fixture.GetTask.Call(f.Context(), f.Client))
+		f.AddFault(testserver.Fault{Path: "/sessions", Delay: 300 * time.Millisecond})
+		for range 60 { // also if each caller leaves before its purge could be sent again
+			ctx, cancel := context.WithTimeout(f.Context(), 200*time.Millisecond)
+			defer cancel()
+			require.Error(f, fixture.Submit.Call(ctx, f.Client))
+			time.Sleep(time.Second)
+		}
+		assert.LessOrEqual(f, f.Srv.Logins(), 3+3)
 	})
 }

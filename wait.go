@@ -142,8 +142,9 @@ func (w *waiter) wait(ctx context.Context, items ...*item) error {
 func (p *polling) run(ctx context.Context) error {
 	for interval := 500 * time.Millisecond; len(p.pending) > 0; {
 		polled, rest := p.pending[:min(bulkConcurrency, len(p.pending))], p.pending[min(bulkConcurrency, len(p.pending)):]
-		if failure := p.round(ctx, polled); failure != nil {
-			return p.ended(failure, endedBy(ctx, failure))
+		failure, fatal := p.round(ctx, polled)
+		if fatal != nil {
+			return p.ended(fatal, endedBy(ctx, fatal))
 		}
 		if p.failsFast && slices.ContainsFunc(polled, func(it *item) bool { return it.err != nil }) {
 			return nil
@@ -153,7 +154,7 @@ func (p *polling) run(ctx context.Context) error {
 			continue
 		}
 		wait := cmp.Or(p.every, interval*4/5+rand.N(interval*2/5))
-		if err := p.pause(ctx, wait, p.last); err != nil {
+		if err := p.pause(ctx, wait, failure); err != nil {
 			return p.ended(err, true)
 		}
 		interval = min(interval*3/2, 5*time.Second)
@@ -179,8 +180,8 @@ func (p *polling) pause(ctx context.Context, d time.Duration, failure error) err
 	return sleep(ctx, d)
 }
 
-// round polls items at once, and reports each. It returns an error if that ends the wait.
-func (p *polling) round(ctx context.Context, polled []*item) (fatal error) {
+// round polls items at once, and reports each. It returns a failure that may pass, and an error that ends the wait.
+func (p *polling) round(ctx context.Context, polled []*item) (failure, fatal error) {
 	states, errs := make([]Progress, len(polled)), make([]error, len(polled))
 	var others sync.WaitGroup
 	for i, it := range polled[1:] {
@@ -200,7 +201,7 @@ func (p *polling) round(ctx context.Context, polled []*item) (fatal error) {
 		} else if one {
 			it.err = &waitError{"webdelivery: waiting for " + it.name() + ": " + within(err.Error()), []error{err}}
 		} else {
-			p.failures, p.last = p.failures+1, err
+			p.failures, p.last, failure = p.failures+1, err, err
 		}
 		if !cut {
 			shown := it.Progress
@@ -208,7 +209,7 @@ func (p *polling) round(ctx context.Context, polled []*item) (fatal error) {
 			p.report(shown)
 		}
 	}
-	return fatal
+	return failure, fatal
 }
 
 // ended returns the error of a wait that err has ended, early if anything may still be running.

@@ -82,9 +82,9 @@ func (hs *hosts) failures(uris []URI) (failures []Failure) {
 	return failures
 }
 
-// divide divides URIs into those that are sent together: of hosts that are not suspect, and of others. Of a host that may
-// be refused as a whole, one URI is sent alone.
-func (hs *hosts) divide(uris []URI) (parts [][]URI) {
+// divide divides URIs into those that are sent together: all, or if a request with them was refused, those of hosts that
+// are not suspect and the others. Of a host that may be refused as a whole, one URI is sent alone.
+func (hs *hosts) divide(uris []URI, all bool) (parts [][]URI) {
 	var together, suspect []URI
 	var doubtful [][]URI
 	for _, of := range byHost(uris) {
@@ -92,7 +92,7 @@ func (hs *hosts) divide(uris []URI) (parts [][]URI) {
 		case hs.known[name].doubtful():
 			one, others := oneOf(of)
 			doubtful = append(doubtful, one, others)
-		case hs.suspect(name):
+		case !all && hs.suspect(name):
 			suspect = append(suspect, of...)
 		default:
 			together = append(together, of...)

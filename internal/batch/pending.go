@@ -20,7 +20,6 @@ type pending struct {
 	callers list.List
 	uris    int                 // of these callers
 	room    *semaphore.Weighted // free room, in URIs
-	behind  time.Time           // since when requests have left callers behind and the shortest did not come first; zero if they have not
 }
 
 func (p *pending) remove(c *caller) {
@@ -54,10 +53,13 @@ func anybody(*caller) bool { return true }
 
 // take removes and returns callers in a lane whose URIs fit into one request: the oldest one in any case, and then the
 // next oldest that still fit. Now and then the shortest come first, so that they need not wait for all long ones.
-func (p *pending) take(limits Options, lane func(*caller) bool) (taken []*caller) {
+//
+// behind is since when requests have left callers of the lane behind and the shortest did not come first; zero if they
+// have not.
+func (p *pending) take(limits Options, lane func(*caller) bool, behind *time.Time) (taken []*caller) {
 	next, callers, misses := newLoad(), p.in(lane), 0
-	if !p.behind.IsZero() && time.Since(p.behind) >= shortTurn {
-		callers, p.behind = slices.Values(slices.SortedStableFunc(callers, shorter)), time.Time{}
+	if !behind.IsZero() && time.Since(*behind) >= shortTurn {
+		callers, *behind = slices.Values(slices.SortedStableFunc(callers, shorter)), time.Time{}
 	}
 	for c := range callers {
 		if len(taken) > 0 && !next.fits(c.uris, limits) {
@@ -71,9 +73,9 @@ func (p *pending) take(limits Options, lane func(*caller) bool) (taken []*caller
 		taken = append(taken, c)
 	}
 	if misses == 0 {
-		p.behind = time.Time{}
-	} else if p.behind.IsZero() {
-		p.behind = time.Now()
+		*behind = time.Time{}
+	} else if behind.IsZero() {
+		*behind = time.Now()
 	}
 	return taken
 }

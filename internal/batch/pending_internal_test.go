@@ -50,8 +50,8 @@ func TestTake(t *testing.T) {
 		{"the oldest always fits, and one who adds nothing if it is not too large", "abcd a", 4, 4, "abcd", ""},
 		{"nobody", "", 9, 99, "", ""},
 	} {
-		p := pendingOf(t, strings.Fields(c.callers)...)
-		taken := p.take(Options{MaxURIs: c.maxURIs, MaxBytes: c.maxBytes}, anybody)
+		p, behind := pendingOf(t, strings.Fields(c.callers)...), new(time.Time)
+		taken := p.take(Options{MaxURIs: c.maxURIs, MaxBytes: c.maxBytes}, anybody, behind)
 		next := newLoad()
 		for _, caller := range taken {
 			next.add(caller.uris)
@@ -69,11 +69,11 @@ func TestTake(t *testing.T) {
 func TestShortCallersFirst(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := pendingOf(t, "ab", "cd", "ef", "gh", "ij", "kl", "mn", "q", "r", "st")
+		p, behind := pendingOf(t, "ab", "cd", "ef", "gh", "ij", "kl", "mn", "q", "r", "st"), new(time.Time)
 		var requests []string
 		for ; p.uris > 0; time.Sleep(time.Second) {
 			var request strings.Builder
-			for _, caller := range p.take(Options{MaxURIs: 2, MaxBytes: 99}, anybody) {
+			for _, caller := range p.take(Options{MaxURIs: 2, MaxBytes: 99}, anybody, behind) {
 				for _, uri := range caller.uris {
 					request.WriteString(uri.Pattern)
 				}
@@ -92,7 +92,7 @@ func TestTakeGivesUp(t *testing.T) {
 		for range misses {
 			callers = append(callers, "bcd")
 		}
-		p := pendingOf(t, append(callers, "e")...)
-		assert.Len(t, p.take(Options{MaxURIs: 2, MaxBytes: 99}, anybody), want)
+		p, behind := pendingOf(t, append(callers, "e")...), new(time.Time)
+		assert.Len(t, p.take(Options{MaxURIs: 2, MaxBytes: 99}, anybody, behind), want)
 	}
 }

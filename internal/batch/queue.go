@@ -30,9 +30,10 @@ type Queue struct {
 
 	mu         sync.Mutex // guards the fields below
 	pending    pending
-	searching  []*request // with parts that wait for permits; they take turns
-	ahead      bool       // the last permit went to callers of hosts that are not suspect
-	searched   bool       // of the others, the last one went to a refused request
+	searching  []*request   // with parts that wait for permits; they take turns
+	ahead      bool         // the last permit went to callers of hosts that are not suspect
+	searched   bool         // of the others, the last one went to a refused request
+	behind     [2]time.Time // of both lanes, see take
 	hosts      hosts
 	limits     Options   // the options, with fewer bytes if the service has refused a request as too large
 	accepted   time.Time // when the service last accepted a request
@@ -217,10 +218,10 @@ func (q *Queue) nextLocked() *request {
 	}
 	searching, waiting := len(q.searching) > 0, q.pending.first(apart) != nil
 	if q.ahead = q.pending.first(ahead) != nil && (!q.ahead || !searching && !waiting); q.ahead {
-		return q.newRequestLocked(q.pending.take(q.limits, ahead))
+		return q.newRequestLocked(q.pending.take(q.limits, ahead, &q.behind[0]))
 	}
 	if q.searched = searching && (!waiting || !q.searched); !q.searched {
-		return q.newRequestLocked(q.pending.take(q.limits, apart))
+		return q.newRequestLocked(q.pending.take(q.limits, apart, &q.behind[1]))
 	}
 	r := q.searching[0]
 	q.searching = q.searching[1:]

@@ -27,6 +27,7 @@ type request struct {
 	left     int       // attempts that may still fail
 	merged   bool      // its parts, after the first URI was refused alone
 	failed   Response  // the last one that did
+	halved   time.Time // when the last attempt began that failed and was halved; zero if there is none
 }
 
 // part is what one attempt sends.
@@ -34,7 +35,6 @@ type part struct {
 	uris  []URI
 	rest  []URI         // of a refused attempt: if the service accepts uris, it must be the rest that it refuses
 	began time.Time     // of the attempt
-	since time.Time     // when the attempt began of which this is a half; zero if it is none
 	over  chan struct{} // closed when the attempt is over
 }
 
@@ -53,7 +53,7 @@ func (q *Queue) newRequestLocked(callers []*caller) *request {
 	q.unfinished += len(callers)
 	q.stats.InFlight += len(r.uris)
 	// Each attempt takes a permit from other callers. So many find 20 refused URIs of one host; those that are left fail.
-	r.left = 1 + 15*bits.Len(uint(len(r.uris)))
+	r.left = 1 + 15*bits.Len(uint(len(r.uris)-1))
 	r.addParts(slices.Clone(r.uris))
 	return r
 }
@@ -73,7 +73,7 @@ func (r *request) nextPart() *part {
 		p := slices.MinFunc(r.parts, func(a, b *part) int { return len(a.uris) - len(b.uris) })
 		r.parts = slices.DeleteFunc(r.parts, func(other *part) bool { return other == p })
 		p.uris = slices.DeleteFunc(p.uris, r.settle)
-		groups := r.queue.hosts.divide(p.uris)
+		groups := r.queue.hosts.divide(p.uris, r.failed.Err == nil)
 		if most := r.queue.limits.MaxBytes; len(groups) == 1 && len(p.uris) > 1 && sizeOf(p.uris) > most+most/16 {
 			groups = halves(p.uris)
 		}
@@ -157,14 +157,15 @@ func (r *request) handle(p *part, response Response) {
 		r.failed = response
 		r.left--
 	}
-	others := r.queue.accepted.After(cmp.Or(p.since, p.began)) // so a fault of the service may come from some of these URIs
+	// If others are accepted, a fault of the service may come from some of these URIs.
+	others := r.queue.accepted.After(p.began) || !r.halved.IsZero() && r.queue.accepted.After(r.halved)
 	switch {
 	case response.Err != nil && r.callers == 0: // canceled
 		r.queue.stats.InFlight -= len(p.uris)
 	case len(p.uris) > 1 && (response.TooLarge || response.Failed && others):
 		r.addParts(halves(p.uris)...)
-		for _, half := range r.parts[len(r.parts)-2:] {
-			half.since = p.began
+		if response.Failed {
+			r.halved = p.began
 		}
 	case len(p.uris) > 1 && response.Refused:
 		r.split(p.uris)

@@ -44,6 +44,7 @@ type call struct {
 	login     *login       // renews the session; nil if the call needs none
 	renewed   bool         // retried after a new login, or with another password
 	newerThan uint64       // generation of the session that the service may have refused
+	doubted   int          // status that may have refused it; 0 if none
 	giveUpAt  time.Time    // end of retries of a request refused as too fast; zero if it was not
 	why       error        // why there is no retry
 }
@@ -110,7 +111,7 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	if status := a.effectiveStatus(); c.login != nil && a.err == nil && !a.transient() &&
 		status < http.StatusInternalServerError && c.Rules.credentials(status) == accepted {
-		c.login.accepted(a.generation)
+		c.login.accepted(a.generation, func(status int) bool { return c.Rules.credentials(status) == doubtful })
 	}
 	if c.t.Logger != nil {
 		c.log(started, waited)
@@ -227,10 +228,6 @@ func (c *call) carryOut(v verdict) bool {
 			now, err := c.t.auth.authorization(c.ctx)
 			again = err == nil && now.generation != generation // the password was rotated
 		}
-	case v.action == vain:
-		if c.login != nil {
-			c.login.inVain(c.last.effectiveStatus())
-		}
 	case v.action == retry:
 		c.failures++
 		return true
@@ -242,7 +239,8 @@ func (c *call) carryOut(v verdict) bool {
 	case v.action == renew:
 		again = c.login.renew(generation, c.renewed) && !c.renewed
 	case v.action == renewDoubt:
-		again = c.login.doubt(c.last.effectiveStatus())
+		c.doubted = c.last.effectiveStatus()
+		again = c.login.doubt(generation, c.doubted) && !c.renewed
 	default:
 		c.why = v.why
 	}

@@ -90,7 +90,7 @@ func (c *call) credential() (credential, error) {
 	a := c.t.auth
 	switch {
 	case c.login != nil:
-		s, err := c.login.current(c.ctx, c.newerThan)
+		s, err := c.login.current(c.ctx, c.newerThan, c.doubted)
 		return a.cookie(s), err
 	case a.Pair != nil:
 		return a.authorization(c.ctx)

@@ -17,8 +17,8 @@ import (
 // The fields answer one question: does a refused call get another login? A refusal of an earlier generation says nothing
 // of the present session, with which the call is sent again. A certain refusal (401) ends the session, and the next call
 // logs in; if no call has worked with it, the account itself may be refused, and logins are put off for a while. A
-// refusal that may have another cause (403) is worth one login. If the call is refused with the new session, too, further
-// ones of the same status are worth none for half a minute.
+// refusal that may have another cause (403) is worth one login. If the service refuses the new session in the same way,
+// before a call of that kind has worked with it, the status is worth no login for half a minute.
 type login struct {
 	create LogIn
 	learn  func(token redact.Secret) // called before a session is used
@@ -32,13 +32,14 @@ type login struct {
 	refusals  int               // refused logins and refused new sessions since a session last worked
 	notBefore time.Time         // no login before this time
 	lastErr   error             // the error of the last refusal
-	vain      map[int]time.Time // when a call was last refused with a status that may have another cause, after a login for it
+	vain      map[int]time.Time // when a login for a status that may have another cause was last found to be in vain
 }
 
 // session is a token and its generation, from 1.
 type session struct {
 	token      redact.Secret
 	generation uint64
+	doubted    int // status that may have refused the one before; 0 if none, or if a call has shown whether it was so
 }
 
 // pendingLogin is a login in progress. session and err are set before done is closed.
@@ -46,13 +47,15 @@ type pendingLogin struct {
 	done    chan struct{}
 	cancel  context.CancelFunc
 	waiters int
+	doubted int // as in session
 	session session
 	err     error
 }
 
-// current returns a session of a later generation than newerThan. It waits for a login if there is none.
-func (l *login) current(ctx context.Context, newerThan uint64) (session, error) {
-	s, f, err := l.join(ctx, newerThan)
+// current returns a session of a later generation than newerThan. It waits for a login if there is none. doubted is the
+// status that may have refused the last one, or 0.
+func (l *login) current(ctx context.Context, newerThan uint64, doubted int) (session, error) {
+	s, f, err := l.join(ctx, newerThan, doubted)
 	if f == nil {
 		return s, err
 	}
@@ -76,7 +79,7 @@ func (l *login) current(ctx context.Context, newerThan uint64) (session, error) 
 
 // join returns the session if it is newer than newerThan. Otherwise it returns the login to wait for, which it starts
 // if none is running.
-func (l *login) join(ctx context.Context, newerThan uint64) (session, *pendingLogin, error) {
+func (l *login) join(ctx context.Context, newerThan uint64, doubted int) (session, *pendingLogin, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.valid && l.session.generation > newerThan {
@@ -87,7 +90,7 @@ func (l *login) join(ctx context.Context, newerThan uint64) (session, *pendingLo
 			what := fmt.Sprintf("login: not tried again for %v", wait.Round(time.Millisecond))
 			return session{}, nil, loginFailed(what, l.lastErr)
 		}
-		l.pending = &pendingLogin{done: make(chan struct{})}
+		l.pending = &pendingLogin{done: make(chan struct{}), doubted: doubted}
 		ctx, l.pending.cancel = context.WithCancel(context.WithoutCancel(ctx))
 		go l.run(ctx, l.pending)
 	}
@@ -112,7 +115,7 @@ func (l *login) run(ctx context.Context, f *pendingLogin) {
 		}
 		return
 	}
-	l.session = session{token, l.session.generation + 1}
+	l.session = session{token, l.session.generation + 1, f.doubted}
 	l.valid, l.worked = true, false
 	l.learn(token)
 	f.session = l.session
@@ -154,17 +157,13 @@ func (l *login) renew(generation uint64, again bool) bool {
 
 // doubt reports whether a call whose status may also have another cause, such as a missing permission or a wrong
 // transaction ID, is worth a login. Other calls keep using the session until that succeeds.
-func (l *login) doubt(status int) bool {
+func (l *login) doubt(generation uint64, status int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if generation == l.session.generation && status == l.session.doubted {
+		l.vain[status], l.session.doubted = time.Now(), 0
+	}
 	return l.pending != nil || l.possible() && time.Since(l.vain[status]) >= maxCoolDown
-}
-
-// inVain records that a new session did not help a call with this status.
-func (l *login) inVain(status int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.vain[status] = time.Now()
 }
 
 // replaced reports whether a later session has taken the place of one.
@@ -181,11 +180,16 @@ func (l *login) newest() (s session, valid bool) {
 	return l.session, l.valid
 }
 
-// accepted records that the service accepted a session.
-func (l *login) accepted(generation uint64) {
+// accepted records that the service accepted a session for a call. mayRefuse reports whether a status would have left in
+// doubt why it is refused.
+func (l *login) accepted(generation uint64, mayRefuse func(status int) bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if generation == l.session.generation {
-		l.worked, l.refusals = true, 0
+	if generation != l.session.generation {
+		return
+	}
+	l.worked, l.refusals = true, 0
+	if mayRefuse(l.session.doubted) {
+		l.session.doubted = 0
 	}
 }

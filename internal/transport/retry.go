@@ -74,7 +74,6 @@ type action int
 
 const (
 	stop       action = iota
-	vain              // stop, because a new session did not help
 	retry             // retry after the wait
 	retryFree         // retry after the wait, without counting against the attempts
 	renew             // retry with a new session, if a login is possible and the call has not yet renewed it
@@ -88,8 +87,6 @@ func (p Policy) decide(s situation) verdict {
 		return verdict{}
 	case s.credentials == refused:
 		return verdict{action: renew} // nothing was done before, so even a write is retried
-	case s.credentials == doubtful && s.renewed:
-		return verdict{action: vain}
 	case s.credentials == doubtful:
 		return verdict{action: renewDoubt}
 	case s.tooFast:

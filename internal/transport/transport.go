@@ -69,7 +69,7 @@ func (t *Transport) LogIn(ctx context.Context) error {
 	if t.auth.login == nil {
 		return nil
 	}
-	_, err := t.auth.login.current(ctx, 0)
+	_, err := t.auth.login.current(ctx, 0, 0)
 	return err
 }
 
