@@ -98,10 +98,7 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err == nil {
 		c.send(req, shown)
 	} else {
-		a.err, a.unsent = err, true
-		if req.Body != nil {
-			_ = req.Body.Close() // a RoundTripper must close the body even if it does not send the request
-		}
+		a.err, a.unsent = err, true // the body is bytes, so there is nothing to close
 	}
 	if a.status != 0 {
 		c.responded = *a
@@ -136,8 +133,7 @@ func (c *call) prepare() (shown credential, waited time.Duration, err error) {
 		bounded, cancel := context.WithDeadline(c.ctx, c.giveUpAt)
 		defer cancel()
 		a.permit, err = c.Permits.acquire(bounded, c.caller)
-		deadline, ends := c.ctx.Deadline()
-		if err != nil && c.ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) && (!ends || c.giveUpAt.Before(deadline)) {
+		if first, _ := bounded.Deadline(); c.ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) && first.Equal(c.giveUpAt) {
 			err = unsent("waiting for a purge permit", c.t.Policy.gaveUp())
 		}
 	}
@@ -145,15 +141,12 @@ func (c *call) prepare() (shown credential, waited time.Duration, err error) {
 	if err == nil && a.permit.expired() {
 		err = errPermitExpired
 	}
-	if err != nil {
-		return shown, waited, err
-	}
 	if c.login != nil {
 		if s, valid := c.login.newest(); valid {
 			shown = c.t.auth.cookie(s)
 		}
 	}
-	return shown, waited, c.ctx.Err()
+	return shown, waited, cmp.Or(err, c.ctx.Err())
 }
 
 // noteRefusal slows down the pace, and pauses the user's limiter, if the service refused the attempt as too fast.

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -92,10 +93,7 @@ func (p Policy) decide(s situation) verdict {
 	case s.tooFast:
 		return p.decideTooFast(s)
 	}
-	wait := s.asked
-	if wait <= 0 {
-		wait = s.backoff
-	}
+	wait := cmp.Or(s.asked, s.backoff)
 	most := p.MaxAttempts
 	if s.class == Once {
 		most = min(most, 3)
