@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/webdelivery/webdelivery-go/internal/pace"
@@ -35,8 +35,7 @@ type Permit struct {
 	caller  *pace.Caller
 	paced   *pace.Permit
 	granted LimiterPermit
-	ended   atomic.Bool
-	over    chan struct{} // closed when End has finished
+	once    sync.Once
 }
 
 // Acquire waits for a permit for a new call.
@@ -65,7 +64,7 @@ func (g *Permits) try(ctx context.Context, caller *pace.Caller) (*Permit, error)
 	if err != nil {
 		return nil, err
 	}
-	p := &Permit{caller: caller, paced: paced, over: make(chan struct{})}
+	p := &Permit{caller: caller, paced: paced}
 	if g.Limiter == nil {
 		return p, nil
 	}
@@ -86,15 +85,12 @@ func (p *Permit) End(ctx context.Context, arrived time.Time) { p.end(ctx, arrive
 
 // end is End with the status of the response, or 0 if there is none.
 func (p *Permit) end(ctx context.Context, arrived time.Time, status int) {
-	if p.ended.Swap(true) {
-		<-p.over
-		return
-	}
-	defer close(p.over)
-	p.paced.End(arrived)
-	if p.granted.Done != nil {
-		p.granted.Done(ctx, arrived, status)
-	}
+	p.once.Do(func() {
+		p.paced.End(arrived)
+		if p.granted.Done != nil {
+			p.granted.Done(ctx, arrived, status)
+		}
+	})
 }
 
 // expired reports whether it is too late to begin the request.
