@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"net"
@@ -79,18 +80,14 @@ func (t *trace) watch(plainHTTP2 bool) {
 // endPermit ends the permit of a limited request with the latest time at which it may have arrived, which is now if it
 // got a response. status is that of the response, or 0 without one.
 func (t *trace) endPermit(status int) {
-	responded := status != 0
 	t.mu.Lock()
-	arrived := time.Now()
 	if t.ended = true; t.overdue != nil {
 		t.overdue.Stop()
-		if !responded {
-			arrived = t.written
-		}
 	}
+	arrived := cmp.Or(t.written, time.Now()).Add(arrivesWithin)
 	t.mu.Unlock()
-	if !responded {
-		arrived = arrived.Add(arrivesWithin)
+	if status != 0 {
+		arrived = time.Now()
 	}
 	t.permit.end(t.ctx, arrived, status)
 }

@@ -73,10 +73,8 @@ func (t *Transport) LogIn(ctx context.Context) error {
 	return err
 }
 
-// The log never contains a body or a query value. SECURITY.md says what it contains of headers.
-
 // log logs an attempt at level Debug, for a stream when it is closed. waited is how long the attempt waited for a
-// permit.
+// permit. The log never contains a body or a query value. SECURITY.md says what it contains of headers.
 func (c *call) log(started time.Time, waited time.Duration) {
 	if !c.t.Logger.Enabled(c.ctx, slog.LevelDebug) {
 		return
