@@ -144,7 +144,7 @@ type keptResult struct {
 func (f *StatsFamily[Q]) whole(ctx context.Context, parameters string, kept *keptResult) (*rowjson.Reader, error) {
 	var in *rowjson.Reader
 	cl := f.dataCall(parameters)
-	cl.Take = func(body io.Reader) (int, error) {
+	cl.Take = func(body io.Reader) int {
 		config, rows := f.reading(), (*rowjson.Store)(nil)
 		if kept != nil {
 			*kept = keptResult{} // an earlier attempt may have left something
@@ -152,7 +152,7 @@ func (f *StatsFamily[Q]) whole(ctx context.Context, parameters string, kept *kep
 		}
 		in = rowjson.NewReader(body, config)
 		in.ReadAll(rows)
-		return in.EnvelopeCode(), in.Err()
+		return in.EnvelopeCode()
 	}
 	r, err := f.conn.send(ctx, cl)
 	if err != nil {
@@ -260,14 +260,14 @@ func (f *StatsFamily[Q]) stream(ctx context.Context, parameters string, limit in
 	found := false
 	var echo QueryEcho
 	cl := f.dataCall(parameters)
-	cl.Begin = func(body io.Reader) (int, error) {
+	cl.Begin = func(body io.Reader) int {
 		config := f.reading()
 		if s.all {
 			config.Query = &echo
 		}
 		in = rowjson.NewReader(body, config)
 		found = in.Next()
-		return in.EnvelopeCode(), in.Err()
+		return in.EnvelopeCode()
 	}
 	r, err := f.conn.send(ctx, cl)
 	if err != nil {

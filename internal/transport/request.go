@@ -43,15 +43,12 @@ type Request struct {
 	Retrying func(*Response) // called with each attempt that is; may be nil
 
 	// Take reads the body of a success as it arrives. Begin reads only its beginning, and the Response has the rest as a
-	// stream. They are called in each attempt that gets a success. If both are nil, Send reads the whole body.
-	Take, Begin Reader
+	// stream. They are called in each attempt that gets a success, and return the code of the envelope: 0 if there is none,
+	// and a negative value if they could not read that far. If both are nil, Send reads the whole body.
+	Take, Begin func(body io.Reader) (code int)
 
 	Rules Rules
 }
-
-// Reader reads a body, or its beginning. It returns the code of the envelope: 0 if there is no envelope, and a negative
-// value if it could not read that far. err says what is wrong with the body.
-type Reader func(body io.Reader) (code int, err error)
 
 // Response is the result of a call. It describes the last attempt, or the last response if that attempt got none.
 type Response struct {

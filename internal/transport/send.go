@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"net/http"
 	"net/http/httptrace"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -68,9 +68,7 @@ func (c *call) newOutgoing(req *http.Request, shown credential) *outgoing {
 	if c.Body != nil {
 		o.request.Header["Content-Type"] = []string{"application/json"}
 	}
-	for name, values := range c.Header {
-		o.request.Header[name] = slices.Clone(values) // as for the URL
-	}
+	maps.Copy(o.request.Header, c.Header.Clone()) // as for the URL
 	return o
 }
 
@@ -142,7 +140,7 @@ func (c *call) receive(resp *http.Response, o *outgoing) (err error) {
 func (c *call) take(resp *http.Response) (code int, err error) {
 	defer func() { _ = resp.Body.Close() }()
 	body := limitedBody{from: resp.Body, limit: c.t.MaxBody, keep: maxErrorBody}
-	code, _ = c.Take(&body)
+	code = c.Take(&body)
 	_, err = io.Copy(io.Discard, &body) // drain an unusable body, so that the connection can be reused
 	if c.last.size = body.size; err == nil {
 		c.last.body = body.beginning
@@ -158,7 +156,7 @@ func (c *call) beginStream(resp *http.Response, o *outgoing) (code int, err erro
 	o.timer.Stop() // from here on, only reads take too long
 	s.body, s.attempt, s.idle = resp.Body, o, c.t.IdleTimeout
 	head := limitedBody{from: s, limit: math.MaxInt64, keep: maxErrorBody}
-	code, _ = c.Begin(&head)
+	code = c.Begin(&head)
 	if code < 0 { // also find a code before a syntax error
 		code = wire.EnvelopeCode(head.beginning, c.Rules.NotInEnvelope...)
 	}
