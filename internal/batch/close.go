@@ -26,7 +26,13 @@ func (q *Queue) Close(ctx context.Context) error {
 	select {
 	case <-idle:
 	case <-ctx.Done():
-		q.giveUp()
+		q.mu.Lock()
+		if q.gaveUp.Err() == nil {
+			q.dropped = q.pending.callers.Len() + q.unfinished
+		}
+		q.gaveUp.set(nil)
+		q.failLocked(ErrClosed)
+		q.mu.Unlock()
 		select {
 		case <-idle:
 		case <-time.After(closeGrace):
@@ -43,15 +49,4 @@ func (q *Queue) Close(ctx context.Context) error {
 	default:
 		return ctx.Err()
 	}
-}
-
-// giveUp fails the pending callers, and cancels the requests and waits in progress.
-func (q *Queue) giveUp() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.gaveUp.Err() == nil {
-		q.dropped = q.pending.callers.Len() + q.unfinished
-	}
-	q.gaveUp.set(nil)
-	q.failLocked(ErrClosed)
 }

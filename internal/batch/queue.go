@@ -28,7 +28,7 @@ type Queue struct {
 	abandoned signal              // a Close has returned although a worker is still running
 	workers   sync.WaitGroup      // goroutines of the queue
 
-	mu         sync.Mutex // guards the fields below
+	mu         sync.Mutex // guards the fields below; functions whose names end with Locked are called with it
 	pending    pending
 	searching  []*request   // with parts that wait for permits; they take turns
 	ahead      bool         // the last permit went to callers of hosts that are not suspect
@@ -86,20 +86,6 @@ func (q *Queue) Put(ctx context.Context, uris []URI) Result {
 		q.collectLocked()
 	}
 	q.mu.Unlock()
-	return q.await(ctx, c)
-}
-
-// collectLocked starts a worker that acquires permits if something can be sent, unless there is one. The caller holds
-// the lock.
-func (q *Queue) collectLocked() {
-	if !q.collecting {
-		q.collecting = true
-		q.workers.Go(q.collect)
-	}
-}
-
-// await waits for the result of a caller, or for the end of its context.
-func (q *Queue) await(ctx context.Context, c *caller) Result {
 	select {
 	case <-c.done:
 		return c.result
@@ -110,6 +96,14 @@ func (q *Queue) await(ctx context.Context, c *caller) Result {
 		return q.leave(c, q.work.Left(ctx, sent))
 	case <-q.abandoned.Done():
 		return q.leave(c, ErrClosed)
+	}
+}
+
+// collectLocked starts a worker that acquires permits, unless there is one.
+func (q *Queue) collectLocked() {
+	if !q.collecting {
+		q.collecting = true
+		q.workers.Go(q.collect)
 	}
 }
 
@@ -141,7 +135,7 @@ func (q *Queue) leave(c *caller, reason error) Result {
 	return resultOf(c.uris, c.request.results, reason, q.work.Wait != nil)
 }
 
-// desertLocked cancels the wait for a permit if nobody waits for one any more. The caller holds the lock.
+// desertLocked cancels the wait for a permit if nobody waits for one any more.
 func (q *Queue) desertLocked(reason error) {
 	if q.pending.uris == 0 && len(q.searching) == 0 {
 		q.deserted.set(reason)
@@ -200,7 +194,7 @@ func (q *Queue) usePermit(permit Permit) (used bool) {
 
 // nextLocked returns the request that gets the permit. Every second one goes to callers of hosts that are not suspect. The
 // others go in turn to a refused request and to callers of suspect hosts, but these wait for a while if URIs of their
-// hosts are already part of a refused request. The caller holds the lock.
+// hosts are already part of a refused request.
 func (q *Queue) nextLocked() *request {
 	searched := map[string]bool{}
 	for _, r := range q.searching {
@@ -228,7 +222,7 @@ func (q *Queue) nextLocked() *request {
 	return r
 }
 
-// searchLocked puts a request behind all others if somebody waits for parts of it. The caller holds the lock.
+// searchLocked puts a request behind all others if somebody waits for parts of it.
 func (q *Queue) searchLocked(r *request) {
 	if r.callers == 0 {
 		r.nextPart() // forgets them
@@ -242,8 +236,7 @@ func (q *Queue) searchLocked(r *request) {
 	}
 }
 
-// learnSizeLocked learns from a response which size a gateway lets pass. The size grows again with each request that has
-// it. The caller holds the lock.
+// learnSizeLocked learns from a response which size a gateway lets pass. It grows again with each request that has it.
 func (q *Queue) learnSizeLocked(bytes int, response Response) {
 	most := &q.limits.MaxBytes
 	if response.TooLarge {
@@ -282,7 +275,7 @@ func (q *Queue) failPermit(deserted signal, err error) {
 	}
 }
 
-// failLocked fails whatever waits for a permit. The caller holds the lock.
+// failLocked fails whatever waits for a permit.
 func (q *Queue) failLocked(err error) {
 	q.pending.fail(err)
 	for _, r := range q.searching {
