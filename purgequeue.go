@@ -273,14 +273,10 @@ func resultOf(r batch.Result) (receipts []*PurgeReceipt, err error) {
 		return receipts, nil
 	}
 	e := &QueueError{Failures: make([]URIFailure, len(r.Failures)), Outcome: Outcome(r.Outcome)}
-	open := map[any]error{} // of accepted URIs whose transaction has not ended, by receipt
 	for i, f := range r.Failures {
 		err := f.Err
 		if receipt, ok := f.Receipt.(*PurgeReceipt); ok && transactionOpen(err) {
-			if open[receipt] == nil {
-				open[receipt] = fmt.Errorf("%w; the service has accepted transaction %d", err, receipt.TransactionID)
-			}
-			err = open[receipt]
+			err = fmt.Errorf("%w; the service has accepted transaction %d", err, receipt.TransactionID)
 		}
 		e.Failures[i] = URIFailure{unqueued(f.URI), err, Outcome(f.Outcome)}
 	}
@@ -352,8 +348,7 @@ func (q *PurgeQueue) send(ctx context.Context, permit batch.Permit, uris []batch
 
 // wait polls a transaction until it has ended. Each poll waits for its turn, and is not repeated before the next.
 func (q *PurgeQueue) wait(ctx context.Context, receipt any) error {
-	accepted, _ := receipt.(*PurgeReceipt)
-	id := accepted.TransactionID
+	id := receipt.(*PurgeReceipt).TransactionID // see send
 	note := func(p Progress) {
 		q.mu.Lock()
 		defer q.mu.Unlock()
