@@ -53,7 +53,7 @@ type call struct {
 func (t *Transport) Send(ctx context.Context, r Request) *Response {
 	c := &call{Request: r, t: t, ctx: ctx, began: time.Now()}
 	if r.Class != Login {
-		c.login = t.auth.login
+		c.login = t.login
 	}
 	switch {
 	case r.Permit != nil:
@@ -143,7 +143,7 @@ func (c *call) prepare() (shown credential, waited time.Duration, err error) {
 	}
 	if c.login != nil {
 		if s, valid := c.login.newest(); valid {
-			shown = c.t.auth.cookie(s)
+			shown = c.t.cookie(s)
 		}
 	}
 	return shown, waited, cmp.Or(err, c.ctx.Err())
@@ -202,7 +202,7 @@ func (c *call) situation() situation {
 		asked: RetryAfter(a.header), backoff: c.t.Policy.backoff(c.failures + 1), refusal: a.refusal,
 		giveUpAt: c.giveUpAt, now: time.Now(),
 	}
-	if a.err == nil && (c.login != nil || c.t.auth.Pair != nil) {
+	if a.err == nil && (c.login != nil || c.t.Credentials.Pair != nil) {
 		s.credentials = c.Rules.credentials(a.effectiveStatus())
 	}
 	if c.Rules.isSuccess(a.effectiveStatus()) {
@@ -218,7 +218,7 @@ func (c *call) carryOut(v verdict) bool {
 	switch {
 	case c.login == nil && v.action >= renew:
 		if !c.renewed {
-			now, err := c.t.auth.authorization(c.ctx)
+			now, err := c.t.authorization(c.ctx)
 			again = err == nil && now.generation != generation // the password was rotated
 		}
 	case v.action == retry:

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 )
@@ -31,15 +30,6 @@ type Pair func(ctx context.Context) (username string, password redact.Secret, er
 // LogIn creates a session and returns its token. refused reports whether the service refused the login, so that an
 // immediate retry would not help.
 type LogIn func(ctx context.Context) (token redact.Secret, refused bool, err error)
-
-// authenticator provides the credentials of requests.
-type authenticator struct {
-	Credentials
-
-	timeout time.Duration // of Pair
-	login   *login        // nil unless the client logs in
-	secrets Secrets
-}
 
 // Secrets removes the client's secrets from texts. If a service or proxy echoes a request, they would otherwise get
 // into errors and logs. It knows those in use, and earlier ones, which a late response may contain.
@@ -66,18 +56,6 @@ type known struct {
 // function passed to BasicAuthFunc may return a different pair for each caller.
 const remembered = 16
 
-func newAuthenticator(c Credentials, timeout time.Duration) *authenticator {
-	a := &authenticator{Credentials: c, timeout: timeout, secrets: Secrets{cookie: c.Cookie}}
-	s := &a.secrets
-	if !c.Token.IsZero() {
-		s.learnToken(&s.tokens, c.Token)
-	}
-	if c.LogIn != nil {
-		a.login = &login{create: c.LogIn, vain: map[int]time.Time{}, learn: func(token redact.Secret) { s.learnToken(&s.tokens, token) }}
-	}
-	return a
-}
-
 // credential is a request header.
 type credential struct {
 	name, value string
@@ -87,33 +65,32 @@ type credential struct {
 // credential returns the credential for an attempt. It may wait for a login, because it returns only a session of a
 // later generation than newerThan. The login request itself always carries the password.
 func (c *call) credential() (credential, error) {
-	a := c.t.auth
-	switch {
+	switch t := c.t; {
 	case c.login != nil:
 		s, err := c.login.current(c.ctx, c.newerThan, c.doubted)
-		return a.cookie(s), err
-	case a.Pair != nil:
-		return a.authorization(c.ctx)
+		return t.cookie(s), err
+	case t.Credentials.Pair != nil:
+		return t.authorization(c.ctx)
 	case c.Class == Login:
 		return credential{}, loginFailed("login", errors.New("SessionToken gives no user name and password to log in with"))
 	default:
-		return a.cookie(session{token: a.Token}), nil
+		return t.cookie(session{token: t.Credentials.Token}), nil
 	}
 }
 
 // cookie returns the header for a session. It does not use Request.AddCookie, which drops some bytes of a value, or a
 // cookie jar, which would add a second cookie on a retry.
-func (a *authenticator) cookie(s session) credential {
-	return credential{name: "Cookie", value: a.Cookie + "=" + s.token.Reveal(), generation: s.generation}
+func (t *Transport) cookie(s session) credential {
+	return credential{name: "Cookie", value: t.Credentials.Cookie + "=" + s.token.Reveal(), generation: s.generation}
 }
 
 // authorization returns the header for the current pair.
-func (a *authenticator) authorization(ctx context.Context) (credential, error) {
-	username, password, err := a.ask(ctx)
+func (t *Transport) authorization(ctx context.Context) (credential, error) {
+	username, password, err := t.ask(ctx)
 	if err != nil {
 		return credential{}, unsent("user name and password", err)
 	}
-	s := &a.secrets
+	s := &t.secrets
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, k := range s.pairs {
@@ -134,15 +111,15 @@ func (a *authenticator) authorization(ctx context.Context) (credential, error) {
 
 // ask calls Pair, within the timeout of an attempt. If a function of the user's ignores its context, its goroutine stays
 // until it returns, and the call goes on.
-func (a *authenticator) ask(ctx context.Context) (username string, password redact.Secret, err error) {
-	if !a.Asks {
-		return a.Pair(ctx)
+func (t *Transport) ask(ctx context.Context) (username string, password redact.Secret, err error) {
+	if !t.Credentials.Asks {
+		return t.Credentials.Pair(ctx)
 	}
-	bounded, cancel := context.WithTimeout(ctx, a.timeout)
+	bounded, cancel := context.WithTimeout(ctx, t.AttemptTimeout)
 	defer cancel()
 	done := make(chan func(), 1)
 	go func() {
-		u, p, e := a.Pair(bounded)
+		u, p, e := t.Credentials.Pair(bounded)
 		done <- func() { username, password, err = u, p, e }
 	}()
 	select {
@@ -152,7 +129,7 @@ func (a *authenticator) ask(ctx context.Context) (username string, password reda
 		err = bounded.Err()
 	}
 	if err != nil && ctx.Err() == nil && bounded.Err() != nil {
-		err = timeout("not read within %v", a.timeout)
+		err = timeout("not read within %v", t.AttemptTimeout)
 	}
 	return username, password, err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -20,7 +19,7 @@ func TestFinderIsMadeWhenItIsNeeded(t *testing.T) {
 		n++
 		return "alice", redact.New(fmt.Sprint("pass-word-", n)), nil
 	}
-	a := newAuthenticator(Credentials{Pair: pair}, time.Second)
+	a := New(Config{Credentials: Credentials{Pair: pair}})
 	for range 20 {
 		_, err := a.authorization(t.Context())
 		require.NoError(t, err)

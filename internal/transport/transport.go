@@ -32,17 +32,26 @@ type Config struct {
 type Transport struct {
 	Config
 
-	auth       *authenticator
+	login      *login // nil unless the client logs in
+	secrets    Secrets
 	plainHTTP2 bool // see mayPlainHTTP2
 }
 
 // New returns a Transport.
 func New(c Config) *Transport {
-	return &Transport{Config: c, auth: newAuthenticator(c.Credentials, c.AttemptTimeout), plainHTTP2: mayPlainHTTP2(c.Next)}
+	t := &Transport{Config: c, secrets: Secrets{cookie: c.Credentials.Cookie}, plainHTTP2: mayPlainHTTP2(c.Next)}
+	learn := func(token redact.Secret) { t.secrets.learnToken(&t.secrets.tokens, token) }
+	if !c.Credentials.Token.IsZero() {
+		learn(c.Credentials.Token)
+	}
+	if c.Credentials.LogIn != nil {
+		t.login = &login{create: c.Credentials.LogIn, vain: map[int]time.Time{}, learn: learn}
+	}
+	return t
 }
 
 // Secrets returns the filter that removes this client's secrets from texts.
-func (t *Transport) Secrets() *Secrets { return &t.auth.secrets }
+func (t *Transport) Secrets() *Secrets { return &t.secrets }
 
 // NewRoundTripper returns the default for Config.Next. Unlike net/http's default, it keeps enough idle connections for
 // many goroutines that use one host, closes them before a server's idle timeout can hit a request, and pings silent
@@ -66,10 +75,10 @@ func NewRoundTripper() *http.Transport {
 // LogIn makes sure that there is a session, if the client needs one. A caller that acquires a permit before it has a
 // request calls LogIn first, so that no login delays the request once it has the permit.
 func (t *Transport) LogIn(ctx context.Context) error {
-	if t.auth.login == nil {
+	if t.login == nil {
 		return nil
 	}
-	_, err := t.auth.login.current(ctx, 0, 0)
+	_, err := t.login.current(ctx, 0, 0)
 	return err
 }
 
@@ -110,9 +119,9 @@ func (t *Transport) write(ctx context.Context, level slog.Level, message string,
 	if t.Logger == nil || !t.Logger.Enabled(ctx, level) {
 		return
 	}
-	attrs = append([]slog.Attr{slog.String("method", r.Method), slog.String("path", t.auth.secrets.Text(t.Base.Path(r.Path)))}, attrs...)
+	attrs = append([]slog.Attr{slog.String("method", r.Method), slog.String("path", t.secrets.Text(t.Base.Path(r.Path)))}, attrs...)
 	if err != nil {
-		attrs = append(attrs, slog.String("error", redact.Line(t.auth.secrets.Text(err.Error()))))
+		attrs = append(attrs, slog.String("error", redact.Line(t.secrets.Text(err.Error()))))
 	}
 	t.Logger.LogAttrs(ctx, level, message, attrs...)
 }
