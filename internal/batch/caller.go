@@ -14,7 +14,6 @@ import (
 type caller struct {
 	uris    []URI // without duplicates
 	hosts   []string
-	room    int64 // acquired in pending
 	since   time.Time
 	element *list.Element // in pending.callers
 	request *request      // the request with the URIs; nil while they are pending

@@ -25,7 +25,7 @@ type pending struct {
 func (p *pending) remove(c *caller) {
 	p.callers.Remove(c.element)
 	p.uris -= len(c.uris)
-	p.room.Release(c.room)
+	p.room.Release(int64(len(c.uris)))
 }
 
 // in yields the callers for which lane returns true, oldest first. The loop may remove them.

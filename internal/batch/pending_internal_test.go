@@ -24,8 +24,7 @@ func pendingOf(t *testing.T, callers ...string) *pending {
 	p := &pending{room: semaphore.NewWeighted(10_000)}
 	for _, word := range callers {
 		c := &caller{uris: letters(word)}
-		c.room = int64(len(word))
-		assert.True(t, p.room.TryAcquire(c.room))
+		assert.True(t, p.room.TryAcquire(int64(len(word))))
 		c.element = p.callers.PushBack(c)
 		p.uris += len(word)
 	}

@@ -70,20 +70,19 @@ func (q *Queue) Put(ctx context.Context, uris []URI) Result {
 		return c.unsent(cmp.Or(ctx.Err(), ErrClosed))
 	}
 	q.mu.Lock()
-	if q.closing.Err() != nil {
-		q.mu.Unlock()
-		q.pending.room.Release(room)
-		return c.unsent(ErrClosed)
-	}
-	c.room, c.since = room, time.Now()
-	if failures := q.hosts.failures(uris); failures != nil {
+	switch failures := q.hosts.failures(uris); {
+	case q.closing.Err() != nil:
+		c.end(c.unsent(ErrClosed))
+	case failures != nil:
 		q.stats.Refused += len(failures)
-		q.pending.room.Release(room)
 		c.end(Result{Failures: failures, Outcome: outcomes.NotApplied})
-	} else {
-		c.element = q.pending.callers.PushBack(c)
+	default:
+		c.since, c.element = time.Now(), q.pending.callers.PushBack(c)
 		q.pending.uris += len(uris)
 		q.collectLocked()
+	}
+	if c.ended {
+		q.pending.room.Release(room)
 	}
 	q.mu.Unlock()
 	select {
@@ -224,7 +223,7 @@ func (q *Queue) nextLocked() *request {
 
 // searchLocked puts a request behind all others if somebody waits for parts of it.
 func (q *Queue) searchLocked(r *request) {
-	if r.callers == 0 {
+	if len(r.open) == 0 {
 		r.nextPart() // forgets them
 	}
 	switch i := slices.Index(q.searching, r); {

@@ -21,13 +21,12 @@ type request struct {
 	load
 	queue    *Queue
 	canceled signal
-	open     []*caller // callers without a result, and some of those that have left
-	callers  int       // number of callers without a result that have not left
-	parts    []*part   // that wait for a permit
-	left     int       // attempts that may still fail
-	merged   bool      // its parts, after the first URI was refused alone
-	failed   Response  // the last one that did
-	halved   time.Time // when the last attempt began that failed and was halved; zero if there is none
+	open     map[*caller]bool // callers without a result that have not left
+	parts    []*part          // that wait for a permit
+	left     int              // attempts that may still fail
+	merged   bool             // its parts, after the first URI was refused alone
+	failed   Response         // the last one that did
+	halved   time.Time        // when the last attempt began that failed and was halved; zero if there is none
 }
 
 // part is what one attempt sends.
@@ -39,12 +38,12 @@ type part struct {
 }
 
 // newRequestLocked returns a request with the URIs of some callers, the shortest first, so that these need not wait until
-// the refused URIs among many others are found. The caller holds the lock.
+// the refused URIs among many others are found.
 func (q *Queue) newRequestLocked(callers []*caller) *request {
-	r := &request{load: newLoad(), queue: q, canceled: newSignal(q.gaveUp), open: callers, callers: len(callers)}
-	slices.SortStableFunc(r.open, shorter)
-	for _, c := range r.open {
-		c.request = r
+	r := &request{load: newLoad(), queue: q, canceled: newSignal(q.gaveUp), open: map[*caller]bool{}}
+	slices.SortStableFunc(callers, shorter)
+	for _, c := range callers {
+		c.request, r.open[c] = r, true
 		r.add(c.uris)
 		for _, uri := range c.uris {
 			r.results[uri].wanted++
@@ -128,7 +127,7 @@ func (r *request) send(p *part, permit Permit) {
 	switch {
 	case response.Err == nil, response.Refused:
 		q.stats.Failures, q.stats.Err, q.stats.Since = 0, nil, time.Time{}
-	case q.gaveUp.Err() == nil && (failures == 0 || r.callers > 0): // that all callers have left says less than the failures before
+	case q.gaveUp.Err() == nil && (failures == 0 || len(r.open) > 0): // that all callers have left says less than the failures before
 		q.noteFailureLocked(cmp.Or(context.Cause(r.canceled), response.Err))
 	}
 	if response.Err == nil {
@@ -160,7 +159,7 @@ func (r *request) handle(p *part, response Response) {
 	// If others are accepted, a fault of the service may come from some of these URIs.
 	others := r.queue.accepted.After(p.began) || !r.halved.IsZero() && r.queue.accepted.After(r.halved)
 	switch {
-	case response.Err != nil && r.callers == 0: // canceled
+	case response.Err != nil && len(r.open) == 0: // canceled
 		r.queue.stats.InFlight -= len(p.uris)
 	case len(p.uris) > 1 && (response.TooLarge || response.Failed && others):
 		r.addParts(halves(p.uris)...)
@@ -264,16 +263,12 @@ func (r *request) wait(uris []URI, receipt any) {
 
 // endCallers ends the callers whose URIs have all ended, which need not wait for a search among those of others.
 func (r *request) endCallers() {
-	r.open = slices.DeleteFunc(r.open, func(c *caller) bool {
-		if !c.ended && slices.ContainsFunc(c.uris, func(uri URI) bool { return !r.results[uri].ended }) {
-			return false
-		}
-		if !c.ended {
+	for c := range r.open {
+		if !slices.ContainsFunc(c.uris, func(uri URI) bool { return !r.results[uri].ended }) {
 			c.end(resultOf(c.uris, r.results, nil, r.queue.work.Wait != nil))
 			r.leave(c, context.Canceled)
 		}
-		return true
-	})
+	}
 }
 
 // leave cancels the request if no other caller waits for it, and returns an attempt under way with URIs of the caller, or
@@ -285,7 +280,7 @@ func (r *request) leave(c *caller, reason error) (underWay *part) {
 		underWay = cmp.Or(underWay, u.sending)
 	}
 	r.queue.unfinished--
-	if r.callers--; r.callers == 0 {
+	if delete(r.open, c); len(r.open) == 0 {
 		r.canceled.set(reason)
 	}
 	return underWay
