@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// closeGrace is how long Close waits for the queue's workers after its context has ended. They end at once unless user
-// code ignores its context.
+// closeGrace is how long Close waits for workers after its context has ended, because user code may ignore its own.
 const closeGrace = 100 * time.Millisecond
 
 // Close refuses new callers, sends all pending URIs and waits for their results. If ctx ends first, callers whose URIs

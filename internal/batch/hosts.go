@@ -26,9 +26,6 @@ type host struct {
 	undecided error     // of its other URIs, if it is refused as a whole
 }
 
-// doubtful reports whether a URI was refused alone and none was ever accepted.
-func (h host) doubtful() bool { return !h.accepted && time.Since(h.last) < refusedFor }
-
 // whole reports whether the host is refused as a whole.
 func (h host) whole() bool { return len(h.refused) >= several && time.Since(h.last) < lately }
 
@@ -88,8 +85,8 @@ func (hs *hosts) divide(uris []URI, all bool) (parts [][]URI) {
 	var together, suspect []URI
 	var doubtful [][]URI
 	for _, of := range byHost(uris) {
-		switch name := of[0].Host; {
-		case hs.known[name].doubtful():
+		switch name, h := of[0].Host, hs.known[of[0].Host]; {
+		case !h.accepted && time.Since(h.last) < refusedFor:
 			one, others := oneOf(of)
 			doubtful = append(doubtful, one, others)
 		case !all && hs.suspect(name):

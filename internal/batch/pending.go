@@ -83,14 +83,6 @@ func (p *pending) take(limits Options, lane func(*caller) bool, behind *time.Tim
 // shorter compares callers by the number of their URIs.
 func shorter(a, b *caller) int { return cmp.Compare(len(a.uris), len(b.uris)) }
 
-// fail ends all callers with err. Their URIs will not be sent.
-func (p *pending) fail(err error) {
-	for c := range p.in(anybody) {
-		p.remove(c)
-		c.end(c.unsent(err))
-	}
-}
-
 // load collects the distinct URIs of one request.
 type load struct {
 	uris    []URI

@@ -65,8 +65,7 @@ func (q *Queue) Put(ctx context.Context, uris []URI) Result {
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(q.closing, cancel)() // the queue's context is not the caller's
-	room := int64(len(uris))
-	if q.pending.room.Acquire(waiting, room) != nil {
+	if q.pending.room.Acquire(waiting, int64(len(uris))) != nil {
 		return c.unsent(cmp.Or(ctx.Err(), ErrClosed))
 	}
 	q.mu.Lock()
@@ -82,7 +81,7 @@ func (q *Queue) Put(ctx context.Context, uris []URI) Result {
 		q.collectLocked()
 	}
 	if c.ended {
-		q.pending.room.Release(room)
+		q.pending.room.Release(int64(len(uris)))
 	}
 	q.mu.Unlock()
 	select {
@@ -276,9 +275,16 @@ func (q *Queue) failPermit(deserted signal, err error) {
 
 // failLocked fails whatever waits for a permit.
 func (q *Queue) failLocked(err error) {
-	q.pending.fail(err)
+	for c := range q.pending.in(anybody) {
+		q.pending.remove(c)
+		c.end(c.unsent(err))
+	}
 	for _, r := range q.searching {
-		r.fail(err)
+		for _, p := range r.parts {
+			r.decide(Response{Err: err, Outcome: outcomes.NotApplied}, slices.Concat(p.uris, p.rest)...)
+		}
+		r.parts = nil
+		r.endCallers()
 	}
 	q.searching = nil
 }

@@ -130,9 +130,6 @@ func (r *request) send(p *part, permit Permit) {
 	case q.gaveUp.Err() == nil && (failures == 0 || len(r.open) > 0): // that all callers have left says less than the failures before
 		q.noteFailureLocked(cmp.Or(context.Cause(r.canceled), response.Err))
 	}
-	if response.Err == nil {
-		q.accepted = time.Now()
-	}
 	q.hosts.learn(p.uris, response, q.work.Undecided)
 	q.learnSizeLocked(sizeOf(p.uris), response)
 	r.handle(p, response)
@@ -148,6 +145,7 @@ func (r *request) handle(p *part, response Response) {
 		u.doubtful = u.doubtful || response.Err != nil && response.Outcome == outcomes.Unknown
 	}
 	if response.Err == nil {
+		r.queue.accepted = time.Now()
 		r.split(p.rest)
 	} else {
 		r.addParts(p.rest)
@@ -178,12 +176,11 @@ func (r *request) handle(p *part, response Response) {
 
 // merge combines all parts that wait.
 func (r *request) merge() {
-	r.merged = true
 	var all []URI
 	for _, p := range r.parts {
 		all = slices.Concat(all, p.uris, p.rest)
 	}
-	r.parts = nil
+	r.merged, r.parts = true, nil
 	r.addParts(all)
 }
 
@@ -237,15 +234,6 @@ func (r *request) decide(response Response, uris ...URI) {
 	case response.Refused, response.TooLarge:
 		s.Refused += len(uris)
 	}
-}
-
-// fail fails all parts that have not been sent.
-func (r *request) fail(err error) {
-	for _, p := range r.parts {
-		r.decide(Response{Err: err, Outcome: outcomes.NotApplied}, slices.Concat(p.uris, p.rest)...)
-	}
-	r.parts = nil
-	r.endCallers()
 }
 
 // wait waits for the transaction of accepted URIs.

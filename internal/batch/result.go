@@ -20,16 +20,16 @@ type uriResult struct {
 // failure returns the failure of a URI; its Err is nil if there is none. open is the error of a URI without a result.
 // waits reports whether the queue waits for transactions, so that an accepted URI may still fail.
 func (u *uriResult) failure(uri URI, open error, waits bool) Failure {
+	f := Failure{uri, u.receipt, u.err, u.outcome}
 	switch {
 	case !u.ended && u.receipt == nil && u.sending == nil && !u.doubtful: // it was refused together with others
-		return Failure{URI: uri, Err: open, Outcome: outcomes.NotApplied}
+		f.Err, f.Outcome = open, outcomes.NotApplied
 	case !u.ended:
-		return Failure{URI: uri, Receipt: u.receipt, Err: open}
+		f.Err, f.Outcome = open, outcomes.Unknown
 	case u.receipt != nil, u.doubtful, waits && u.outcome == outcomes.Applied:
-		return Failure{URI: uri, Receipt: u.receipt, Err: u.err}
-	default:
-		return Failure{URI: uri, Err: u.err, Outcome: u.outcome}
+		f.Outcome = outcomes.Unknown
 	}
+	return f
 }
 
 // resultOf returns the result of a caller with these URIs. open is the error of URIs whose results are not final, or
