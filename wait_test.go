@@ -74,15 +74,6 @@ func forTaskAndTransaction(t *testing.T, after time.Duration, test func(f *fixtu
 	})
 }
 
-func TestWaitPollsAtOnce(t *testing.T) {
-	t.Parallel()
-	forTaskAndTransaction(t, 0, func(f *fixture.Fixture, w waitable) {
-		require.NoError(f, w.wait(f.Context()))
-		assert.Equal(f, []time.Duration{0}, w.polls(f))
-		assert.Zero(f, time.Since(w.began))
-	})
-}
-
 func TestWaitPollsAtGrowingIntervals(t *testing.T) {
 	t.Parallel()
 	forTaskAndTransaction(t, time.Minute, func(f *fixture.Fixture, w waitable) {

@@ -134,16 +134,3 @@ func TestAnotherClock(t *testing.T) {
 	})
 	held.End(time.Time{})
 }
-
-// Without slots, a limiter leaves the spacing to the one behind it, however many permits it grants in a row.
-func TestPaceAlone(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		l, began := NewPace(), time.Now()
-		for range 100 {
-			p := granted(t, l, patient())
-			p.End(time.Now())
-		}
-		assert.Zero(t, time.Since(began))
-	})
-}

@@ -1,8 +1,6 @@
 package pace
 
 import (
-	"errors"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -108,41 +106,20 @@ func TestARefusalThatIsNotAboutThePace(t *testing.T) {
 	})
 }
 
-// While the service accepts no purge, each waiting caller fails when its own patience ends, not one after the other.
-func TestPatience(t *testing.T) {
+// The service refuses purges from its first refusal until it accepts one. For a purge that came later, it does since then.
+func TestRefusing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := New()
-		var wg sync.WaitGroup
-		began := time.Now()
-		for i := range 20 {
-			wg.Go(func() {
-				time.Sleep(time.Duration(i) * time.Second)
-				asked := time.Now()
-				c := &Caller{Patience: 5 * time.Minute}
-				for {
-					p, err := l.Acquire(t.Context(), c)
-					var refused *RefusedError
-					if errors.As(err, &refused) {
-						assert.Equal(t, 5*time.Minute, refused.After)
-						break
-					}
-					if !assert.NoError(t, err) {
-						return
-					}
-					p.End(time.Now())
-					if time.Since(p.Refused(0).Since) >= 5*time.Minute {
-						break
-					}
-				}
-				assert.GreaterOrEqual(t, time.Since(asked), 5*time.Minute)
-			})
-		}
-		wg.Wait()
-		assert.Less(t, time.Since(began), 6*time.Minute)
-		assert.True(t, l.Refusing())
+		l, began := NewPace(), time.Now()
 		p := granted(t, l, patient())
+		assert.Equal(t, began, p.Refused(0).Since)
+		time.Sleep(time.Minute)
+		assert.Equal(t, began, p.Refused(0).Since)
+		came := time.Now()
+		assert.Equal(t, came, granted(t, l, patient()).Refused(0).Since)
+		assert.True(t, l.Refusing())
 		p.Accepted()
 		assert.False(t, l.Refusing())
+		assert.Equal(t, time.Now(), p.Refused(0).Since)
 	})
 }
