@@ -15,22 +15,6 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/outcomes"
 )
 
-// The permit comes first: items that arrive while the queue waits for it go into the same request.
-func TestWhoComesWhileThePermitIsAwaited(t *testing.T) {
-	t.Parallel()
-	inWorld(t, unchanged, func(w *world) {
-		first := w.put(w.Context(), "a")
-		time.Sleep(100 * time.Millisecond)
-		second := w.put(w.Context(), "bb")
-		time.Sleep(half)
-		third := w.put(w.Context(), "cb")
-		assert.Equal(w, ended{receipt: 1, after: half}, <-first)
-		assert.Equal(w, ended{receipt: 2, after: 3 * half}, <-second)
-		assert.Equal(w, ended{receipt: 2, after: 3 * half}, <-third)
-		assert.Equal(w, []string{"a", "bc"}, w.requests)
-	})
-}
-
 // Callers wait for room in order. The end of the caller's context and Close end the wait.
 func TestRoom(t *testing.T) {
 	t.Parallel()
@@ -135,18 +119,6 @@ func TestLeavingARequest(t *testing.T) {
 		assert.Equal(w, outcomes.Unknown, (<-w.put(w.within(half/5), "c")).outcome)
 		synctest.Wait()
 		assert.Zero(w, w.permits, "the request has ended")
-	})
-}
-
-// Without a permit nothing is sent. The next caller makes the queue acquire one again.
-func TestNoPermit(t *testing.T) {
-	t.Parallel()
-	inWorld(t, func(w *world) { w.options.UnderWay, w.lost = 1, 1 }, func(w *world) {
-		first, second := w.put(w.Context(), "ab"), w.put(w.Context(), "b")
-		assert.Equal(w, ended{failed: "ab", text: "lost", outcome: outcomes.NotApplied}, <-first)
-		assert.Equal(w, ended{failed: "b", text: "lost", outcome: outcomes.NotApplied}, <-second)
-		assert.Empty(w, w.requests)
-		assert.Equal(w, 1, (<-w.put(w.Context(), "a")).receipt)
 	})
 }
 
@@ -262,28 +234,24 @@ func TestPermitsOfParts(t *testing.T) {
 	})
 }
 
-// If the service fails for several items while it accepts others, they are sent in halves. If it fails for all, nothing is
-// repeated.
-func TestFaultsOfSomeItems(t *testing.T) {
+// The wait for a transaction ends when all its callers have left.
+func TestLeavingATransaction(t *testing.T) {
 	t.Parallel()
-	for faulty, want := range map[string]int{"c": 8, "abcdefgx": 2} {
-		inWorld(t, func(w *world) {
-			w.work.Send = func(ctx context.Context, held batch.Permit, uris []batch.URI, failed func(error)) batch.Response {
-				got := w.send(ctx, held, uris, failed)
-				if strings.ContainsAny(letters(uris), faulty) {
-					time.Sleep(2 * time.Second) // of retries
-					return batch.Response{Err: errLost, Failed: true}
-				}
-				return got
-			}
-		}, func(w *world) {
-			all := w.put(w.Context(), "abcdefg")
-			time.Sleep(100 * time.Millisecond)
-			other := <-w.put(w.Context(), "x")
-			got := <-all
-			assert.Equal(w, outcomes.Unknown, got.outcome)
-			assert.Equal(w, faulty, got.failed+other.failed)
-			assert.Len(w, w.requests, want, "%v", w.requests)
-		})
+	var over atomic.Bool
+	waits := func(w *world) {
+		w.work.Wait = func(ctx context.Context, _ any) error {
+			<-ctx.Done()
+			over.Store(true)
+			return ctx.Err()
+		}
 	}
+	inWorld(t, waits, func(w *world) {
+		a, b := w.put(w.within(2*time.Second), "a"), w.put(w.within(3*time.Second), "b")
+		assert.Equal(w, ended{receipt: 1, failed: "a", text: "left: context deadline exceeded", after: 2 * time.Second}, <-a)
+		synctest.Wait()
+		assert.False(w, over.Load())
+		assert.Equal(w, 3*time.Second, (<-b).after)
+		synctest.Wait()
+		assert.True(w, over.Load())
+	})
 }

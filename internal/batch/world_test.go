@@ -22,8 +22,8 @@ var (
 	errLost    = errors.New("lost")
 )
 
-// world is the environment of a queue. The patterns of its URIs are letters. Its limiter gives one permit per second, a request takes half
-// a second, and its transaction 10 s.
+// world is the environment of a queue. The patterns of its URIs are letters. Its limiter gives one permit per second, and a request takes half
+// a second.
 type world struct {
 	*testing.T
 	queue *batch.Queue
@@ -31,12 +31,10 @@ type world struct {
 	mu       sync.Mutex
 	requests []string // sent requests
 	began    time.Time
-	asked    int   // calls of Acquire
-	permits  int   // permits that have not ended
-	waits    []any // receipts
+	asked    int // calls of Acquire
+	permits  int // permits that have not ended
 
 	refused string            // letters that the service refuses
-	aborted any               // receipt whose transaction ends badly, at once
 	deaf    bool              // Acquire ignores its context
 	lost    int               // number of the call of Acquire that fails
 	conduct map[string]func() // user code by the name of the function that runs it
@@ -183,16 +181,6 @@ func (w *world) send(ctx context.Context, _ batch.Permit, uris []batch.URI, _ fu
 		return response(0, errRefused)
 	}
 	return response(receipt, nil)
-}
-
-func (w *world) wait(ctx context.Context, receipt any) error {
-	w.mu.Lock()
-	w.waits = append(w.waits, receipt)
-	w.mu.Unlock()
-	if w.aborted == receipt {
-		return errLost
-	}
-	return sleep(ctx, 10*time.Second)
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

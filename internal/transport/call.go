@@ -197,7 +197,7 @@ func (c *call) succeeded() bool {
 func (c *call) situation() situation {
 	a := &c.last
 	s := situation{
-		class: c.Class, single: c.Single, outcome: a.outcome(), failures: c.failures, renewed: c.renewed,
+		class: c.Class, single: c.Single, outcome: a.outcome(), failures: c.failures,
 		ended: c.ctx.Err() != nil, transient: a.transient(), tooFast: a.tooFast(),
 		asked: RetryAfter(a.header), backoff: c.t.Policy.backoff(c.failures + 1), refusal: a.refusal,
 		giveUpAt: c.giveUpAt, now: time.Now(),

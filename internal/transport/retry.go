@@ -45,7 +45,6 @@ type situation struct {
 	tooFast   bool // a limited request came too fast
 
 	credentials credentials
-	renewed     bool // the call has already renewed the session
 
 	asked    time.Duration // from Retry-After; 0 if none
 	backoff  time.Duration // random wait if asked is 0

@@ -79,11 +79,9 @@ func TestDecideOnRefusedCredentials(t *testing.T) {
 		want action
 	}{
 		{"refused", situation{credentials: refused}, renew},
-		{"refused again", situation{credentials: refused, renewed: true}, renew}, // it ends that session, and carryOut sends nothing
 		{"doubtful", situation{credentials: doubtful}, renewDoubt},
-		{"doubtful again", situation{credentials: doubtful, renewed: true}, renewDoubt},
 		{"the context has ended", situation{credentials: refused, ended: true}, stop},
-		{"doubtful, and the context has ended", situation{credentials: doubtful, renewed: true, ended: true}, stop},
+		{"doubtful, and the context has ended", situation{credentials: doubtful, ended: true}, stop},
 		{"at the last attempt", situation{credentials: refused, failures: 9}, renew},
 		{"with the status of too fast", situation{credentials: refused, tooFast: true}, renew},
 	} {
