@@ -36,6 +36,18 @@ func TestRoom(t *testing.T) {
 	})
 }
 
+// Calls that fail at once, because their host is refused, take no room.
+func TestRoomOfRefusedHosts(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) { w.options.MaxPending, w.refused = 2, "ABCDEF" }, func(w *world) {
+		for _, item := range "ABCDEFFFFF" {
+			assert.NotEmpty(w, (<-w.put(w.Context(), string(item))).failed)
+		}
+		assert.Equal(w, []string{"A", "B", "C", "D", "E"}, w.requests)
+		assert.Empty(w, (<-w.put(w.within(time.Minute), "ab")).failed)
+	})
+}
+
 // A refused item fails only its callers. A caller with other items also gets their receipt. Each caller ends when its own
 // items are decided. After the first refused item, the rest goes in one request.
 func TestRefusedItems(t *testing.T) {
