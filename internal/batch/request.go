@@ -204,7 +204,7 @@ func (r *request) split(uris []URI) {
 		hosts := byHost(uris)
 		switch half := len(hosts) / 2; {
 		case half > 0:
-			slices.SortStableFunc(hosts, func(a, b []URI) int { return len(a) - len(b) })
+			slices.SortStableFunc(hosts, func(a, b []URI) int { return len(b) - len(a) }) // one with many URIs is probably good
 			known, others = slices.Concat(hosts[:half]...), slices.Concat(hosts[half:]...)
 		case len(others) > 0:
 			known, others = oneOf(others)
