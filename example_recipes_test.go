@@ -216,13 +216,24 @@ type siemEvent struct {
 	Rule   *string     `stats:"rule_id"            json:"rule_id"`
 }
 
-// forward sends the events as they come, until ctx ends.
-func forward(ctx context.Context, client *webdelivery.Client, file *webdelivery.CursorFile, send func([]siemEvent) error) error {
+// forward sends the events as they come, until ctx ends. An event with a value that does not fit is put aside.
+func forward(ctx context.Context, client *webdelivery.Client, file *webdelivery.CursorFile,
+	send func([]siemEvent) error, putAside func(key string, odd *webdelivery.ScanError) error,
+) error {
 	query := webdelivery.EventsQuery{Dimensions: webdelivery.DimensionsOf[siemEvent](), Start: time.Now().Add(-time.Hour)} // of the first run
 	export := client.Stats.NewExport(query, file.Cursor, webdelivery.ExportOptions{Lookback: 20 * time.Minute})
+	if err := file.Store(export.Cursor()); err != nil { // a restart before the first event begins at the same Start
+		return err
+	}
 	for events := range export.Follow(ctx, time.Minute) {
 		var batch []siemEvent
 		for event, err := range webdelivery.Scan[siemEvent](events) {
+			if odd, ok := errors.AsType[*webdelivery.ScanError](err); ok {
+				err = putAside(export.Key(), odd)
+				if err == nil {
+					continue
+				}
+			}
 			if err != nil {
 				return err
 			}
@@ -269,11 +280,15 @@ func Example_siemForward() {
 		}
 		defer file.Close()
 		fmt.Println("after", file.Cursor.Count(), "events")
-		err = forward(ctx, client, file, func(batch []siemEvent) error {
+		send := func(batch []siemEvent) error {
 			for _, event := range batch {
 				fmt.Println(event.IP, len(event.Key))
 			}
 			cancel() // after the first round
+			return nil
+		}
+		err = forward(ctx, client, file, send, func(key string, odd *webdelivery.ScanError) error {
+			fmt.Println(len(key), odd.Whole)
 			return nil
 		})
 		fmt.Println(err)

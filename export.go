@@ -148,9 +148,10 @@ func (e *Export) prepare() error {
 // Cursor returns the position after the last event that [Export.All] has yielded. In the loop body, that is the current
 // event, so store the results of an event before you store the cursor.
 //
-// [Scan] may end with an error at an event that All has yielded but the loop body never sees: after such an error,
-// store the cursor that you took before. Cursor takes longer with a longer Lookback, though not with more events, so
-// call it every few thousand events rather than for each.
+// An event that [Scan] cannot read ([ScanError]) counts as yielded, so store it elsewhere before the cursor, or it is lost.
+// Store the cursor before the first event, too: it keeps the query's Start, which moves with each restart otherwise.
+// Cursor takes longer with a longer Lookback, though not with more events, so call it every few thousand events rather
+// than for each.
 func (e *Export) Cursor() Cursor {
 	if e.err != nil {
 		return e.from

@@ -31,10 +31,10 @@ var scanned = rowjson.Fields{Tag: "stats", Value: func(pointer any) *rowjson.Val
 //	}
 //	for event, err := range webdelivery.Scan[Event](client.Stats.Events.All(ctx, query)) { ... }
 //
-// Scan ends with the first error of the rows. It yields a [*ScanError] if a column is missing or a value does not fit
-// its field. A null fits only a pointer or a [Value]. Without rows, no column is missing. If T cannot be scanned into,
-// Scan yields a [*ValidationError] and sends no request. Unlike a [Row], what Scan yields stays valid. (Service
-// document, [section 2.4].)
+// If a value does not fit its field, Scan yields a [*ScanError], which has the whole row, and goes on with the next row if
+// the loop does. A null fits only a pointer or a [Value]. All other errors end Scan: those of the rows, [ErrBadResponse]
+// if rows lack the column of a field, and a [*ValidationError], without a request, if T cannot be scanned into. Unlike a
+// [Row], what Scan yields stays valid. (Service document, [section 2.4].)
 //
 // [section 2.4]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#24-security-statistics-query-result
 func Scan[T any](rows iter.Seq2[Row, error]) iter.Seq2[T, error] {
@@ -48,16 +48,23 @@ func Scan[T any](rows iter.Seq2[Row, error]) iter.Seq2[T, error] {
 		number := int64(0)
 		for row, err := range rows {
 			number++
+			var wrong *rowjson.Misfit
 			if err == nil {
-				if wrong := target.Store(row.row); wrong != nil {
-					err = &ScanError{number, wrong.Column, wrong.Field, wrong.Type, wrong.Value, wrong.Err}
-				}
+				wrong = target.Store(row.row)
 			}
-			if err != nil {
+			more := false
+			switch {
+			case err != nil:
 				yield(*new(T), err)
-				return
+			case wrong == nil:
+				more = yield(value, nil)
+			case wrong.Value == "":
+				yield(*new(T), &outcomeError{fmt.Errorf("%w: the rows have no column %s for field %s; ask for it in the query, or remove the tag",
+					ErrBadResponse, redact.Line(wrong.Column), wrong.Field), OutcomeNotApplied})
+			default:
+				more = yield(*new(T), &ScanError{number, wrong.Column, wrong.Field, wrong.Type, wrong.Value, row.Clone(), wrong.Err})
 			}
-			if !yield(value, nil) {
+			if !more {
 				return
 			}
 		}
@@ -86,24 +93,22 @@ func DimensionsOf[T any]() []string {
 	return scanned.Names(reflect.TypeFor[T](), MetricHits)
 }
 
-// ScanError means that a value does not fit its field, or that a column is missing.
+// ScanError means that a value does not fit its field. The loop over [Scan] may go on.
 type ScanError struct {
 	Row    int64  // from 1
 	Column string // name of the column
 	Field  string // Go name of the struct field
 	Type   string // type of that field, such as netip.Addr
-	Value  string // JSON of the value, cut if it is long; "" if the column is missing
+	Value  string // JSON of the value, cut if it is long
+	Whole  Row    // the row, which stays valid
 	Err    error  // what is wrong; Unwrap returns it
 }
 
-// Error returns row, column, field, value and cause on one line. If the column is missing, it says what to do.
+// Error returns row, column, field, value and cause on one line.
 func (e *ScanError) Error() string {
 	text := fmt.Sprintf("webdelivery: row %d, column %s", e.Row, redact.Line(e.Column))
 	if e.Field != "" {
 		text += fmt.Sprintf(" for field %s (%s)", e.Field, e.Type)
-	}
-	if e.Value == "" {
-		return fmt.Sprintf("%s: %s; ask for the column in the query, or remove the tag", text, within(fmt.Sprint(e.Err)))
 	}
 	return fmt.Sprintf("%s, value %s: %s", text, redact.Line(e.Value), within(fmt.Sprint(e.Err)))
 }

@@ -158,12 +158,34 @@ func scanOne[T any](f *fixture.Fixture, columns []string, rows ...string) (int, 
 func TestScanOfAMissingColumn(t *testing.T) {
 	t.Parallel()
 	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
-		_, err := scanOne[int](f, []string{"b"}, "[1]")
-		var scanning *webdelivery.ScanError
-		require.ErrorAs(f, err, &scanning)
-		assert.Equal(f, "a", scanning.Column)
-		assert.ErrorContains(f, err, "ask for the column in the query, or remove the tag")
-		assert.ErrorIs(f, err, scanning.Err)
+		_, err := scanOne[int](f, []string{"b"}, "[1]", "[2]")
+		require.ErrorIs(f, err, webdelivery.ErrBadResponse)
+		assert.ErrorContains(f, err, "the rows have no column a for field A; ask for it in the query, or remove the tag")
+	})
+}
+
+// After a value that does not fit, a loop may go on with the rows that follow. The error has the whole row.
+func TestScanGoesOn(t *testing.T) {
+	t.Parallel()
+	type row struct {
+		A int  `stats:"a"`
+		B *int `stats:"b"`
+		C int  `stats:"c"`
+	}
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		answers(f, resultOf([]string{"a", "b", "c"}, `[1,1,1]`, `[2,"",2]`, `[3,3,3]`, `["x",4,4]`, `[5,"y","z"]`, `[6,6,null]`, `[7,null,7]`))
+		var got, odd []string
+		for value, err := range webdelivery.Scan[row](f.Client.Stats.Events.All(f.Context(), fixture.FirstRows)) {
+			if wrong, ok := errors.AsType[*webdelivery.ScanError](err); ok {
+				odd = append(odd, fmt.Sprint(wrong.Row, wrong.Column, wrong.Whole))
+				assert.Zero(f, value)
+				continue
+			}
+			require.NoError(f, err)
+			got = append(got, fmt.Sprint(value.A, value.C))
+		}
+		assert.Equal(f, []string{"1 1", "3 3", "7 7"}, got)
+		assert.Equal(f, []string{`2b[2,"",2]`, `4a["x",4,4]`, `5b[5,"y","z"]`, `6c[6,6,null]`}, odd)
 	})
 }
 

@@ -52,6 +52,9 @@ func deliver(ctx context.Context, client *webdelivery.Client, set settings, s pr
 	if err != nil {
 		return err
 	}
+	if err := cursor.Store(c.events.Cursor()); err != nil { // a restart before the first event begins at the same time
+		return program.Unwritten(set.cursor, err)
+	}
 	err = c.follow(ctx, set, &delivery{
 		set: set, cursor: cursor, export: c.events, meters: &c.meters, encode: set.to.encoder(columns), rows: c.rows,
 		post: func(events []event) error { return set.to.post(ctx, events) },

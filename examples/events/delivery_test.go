@@ -371,7 +371,6 @@ func TestHopelessDelivery(t *testing.T) { //nolint:paralleltest // inProtocols c
 			require.ErrorContains(t, err, fmt.Sprintf(" refuses all events: %d ", status))
 			assert.Contains(t, told, map[string]string{"-hec": "SPLUNK_HEC_TOKEN", "-otlp": "OTEL_EXPORTER_OTLP_HEADERS"}[c.to[0]])
 			assert.Len(t, c.requests, 1)
-			assert.NoFileExists(t, c.cursor)
 		})
 	}
 }
@@ -433,8 +432,23 @@ func TestNotWritten(t *testing.T) { //nolint:paralleltest // inProtocols changes
 		srv.Fail(webdeliverytest.FaultRule{Path: dataPath, Body: other, Count: 1})
 		_, err := c.deliver(time.Minute, srv)
 		require.ErrorContains(t, err, "the columns have changed")
-		assert.NoFileExists(t, c.cursor)
 		c.delivers(time.Minute, srv)
 		assert.Len(t, c.keys(), 1)
+	})
+}
+
+// The collector is down when the program starts for the first time. When it starts again, it begins at the same time.
+func TestNothingIsDeliveredAtFirst(t *testing.T) { //nolint:paralleltest // inProtocols changes the environment
+	inProtocols(t, func(t *testing.T, c *aCollector) {
+		srv := serviceOf(t, rules...)
+		c.fault = func(_ int, w http.ResponseWriter, _ *http.Request, _ []string) bool {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return true
+		}
+		c.delivers(time.Minute, srv)
+		time.Sleep(45 * time.Minute) // -since 1h is now behind all events
+		c.fault = nil
+		c.delivers(time.Minute, srv)
+		assert.Len(t, c.keys(), len(rules))
 	})
 }
