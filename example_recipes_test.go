@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -67,15 +68,15 @@ func purgeLines(ctx context.Context, client *webdelivery.Client, lines []string)
 	}
 	defer func() { _ = queue.Close(ctx) }()
 	wrong = map[int]error{}
-	numberOf := map[webdelivery.PurgeURI]int{}
-	var uris []webdelivery.PurgeURI // up to 10,000; with more, call Purge several times
+	numbersOf := map[webdelivery.PurgeURI][]int{} // a line may come twice
+	var uris []webdelivery.PurgeURI               // up to 10,000; with more, call Purge several times
 	for i, line := range lines {
 		uri := webdelivery.Exact(line)
 		if invalid := (webdelivery.PurgeRequest{URIs: []webdelivery.PurgeURI{uri}}).Validate(); invalid != nil {
 			wrong[i+1] = invalid
 			continue
 		}
-		uris, numberOf[uri] = append(uris, uri), i+1
+		uris, numbersOf[uri] = append(uris, uri), append(numbersOf[uri], i+1)
 	}
 	if len(uris) == 0 {
 		return wrong, nil, nil
@@ -86,13 +87,15 @@ func purgeLines(ctx context.Context, client *webdelivery.Client, lines []string)
 		return wrong, nil, err
 	}
 	for _, f := range failed.Failures {
-		switch number := numberOf[f.URI]; {
+		switch {
 		case errors.Is(f.Err, webdelivery.ErrBadRequest), errors.Is(f.Err, webdelivery.ErrHostRefused):
-			wrong[number] = f.Err // your rights, or the configuration
+			for _, number := range numbersOf[f.URI] {
+				wrong[number] = f.Err // your rights, or the configuration
+			}
 		case errors.Is(f.Err, webdelivery.ErrUnauthorized):
 			return wrong, nil, f.Err // a wrong password: do not repeat it
 		default:
-			again = append(again, number) // whatever the outcome is: purging twice does no harm
+			again = append(again, numbersOf[f.URI]...) // whatever the outcome is: purging twice does no harm
 		}
 	}
 	return wrong, again, nil
@@ -101,13 +104,15 @@ func purgeLines(ctx context.Context, client *webdelivery.Client, lines []string)
 func Example_purgeLines() {
 	srv, client := recipeService()
 	defer srv.Close()
-	lines := []string{"https://www.example.com/a", "/no/host", "https://www.example.org/not-ours", "https://www.example.com/b"}
+	lines := []string{
+		"https://www.example.com/a", "/no/host", "https://www.example.org/not-ours", "https://www.example.com/b", "https://www.example.org/not-ours",
+	}
 	wrong, again, err := purgeLines(context.Background(), client, lines)
 	fmt.Println(wrong[2])
-	fmt.Println(len(wrong), errors.Is(wrong[3], webdelivery.ErrBadRequest), again, err)
+	fmt.Println(len(wrong), errors.Is(wrong[3], webdelivery.ErrBadRequest), errors.Is(wrong[5], webdelivery.ErrBadRequest), again, err)
 	// Output:
 	// webdelivery: invalid uris[0].uri_pattern: has no host; write one, as in https://www.example.com/
-	// 2 true [] <nil>
+	// 3 true true [] <nil>
 }
 
 // updateBlocklist makes the list equal to the feed. It also reverts changes that others made to the list.
@@ -170,6 +175,14 @@ func Example_nightlyBlocklist() {
 	// - 2001:db8::/48
 }
 
+// entryOf returns the number of the first entry that an error says is invalid.
+func entryOf(err error) (number int, ok bool) {
+	if wrong, invalid := errors.AsType[*webdelivery.ValidationError](err); invalid {
+		return wrong.Index()
+	}
+	return 0, false
+}
+
 // undo takes back what a plan has changed, and leaves alone what others have changed since.
 func undo(ctx context.Context, client *webdelivery.Client, plan *webdelivery.Plan) error {
 	var removed []string
@@ -177,6 +190,14 @@ func undo(ctx context.Context, client *webdelivery.Client, plan *webdelivery.Pla
 		removed = append(removed, entry.Entry)
 	}
 	added, err := client.NetworkLists.AddEntries(ctx, plan.ListID, removed)
+	var odd error // names the entries that the SDK cannot add
+	for i, wrong := entryOf(err); wrong; i, wrong = entryOf(err) {
+		if odd == nil {
+			odd = err
+		}
+		removed = slices.Delete(removed, i, i+1)
+		added, err = client.NetworkLists.AddEntries(ctx, plan.ListID, removed)
+	}
 	if err == nil {
 		_, err = client.Tasks.WaitAll(ctx, added.Tasks) // so that no address is uncovered for a moment
 	}
@@ -186,15 +207,15 @@ func undo(ctx context.Context, client *webdelivery.Client, plan *webdelivery.Pla
 	if _, err := client.NetworkLists.RemoveEntries(ctx, plan.ListID, plan.Add); err != nil {
 		return fmt.Errorf("remove what the plan has added: %w", err)
 	}
-	return nil
+	return odd
 }
 
 func Example_undoAPlan() {
 	srv, client := recipeService(webdeliverytest.WithDeployDuration(0))
 	defer srv.Close()
 	ctx := context.Background()
-	id := srv.AddNetworkList(webdeliverytest.NetworkListSpec{Name: "blocklist", Entries: []string{"192.0.2.1", "192.0.2.5"}})
-	plan, err := client.NetworkLists.Plan(ctx, id, []string{"192.0.2.1", "203.0.113.7"}, webdelivery.PlanOptions{})
+	id := srv.AddNetworkList(webdeliverytest.NetworkListSpec{Name: "blocklist", Entries: []string{"192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.5", "192.0.2.6-192.0.2.9"}})
+	plan, err := client.NetworkLists.Plan(ctx, id, []string{"192.0.2.1", "192.0.2.2", "192.0.2.3", "203.0.113.7"}, webdelivery.PlanOptions{})
 	if err == nil {
 		_, err = client.NetworkLists.Apply(ctx, plan, webdelivery.ApplyOptions{})
 	}
@@ -203,8 +224,8 @@ func Example_undoAPlan() {
 	err = undo(ctx, client, plan)
 	fmt.Println(err, srv.Entries(id))
 	// Output:
-	// <nil> [192.0.2.1 203.0.113.7]
-	// <nil> [192.0.2.1 192.0.2.5]
+	// <nil> [192.0.2.1 192.0.2.2 192.0.2.3 203.0.113.7]
+	// webdelivery: invalid entries[1]: "192.0.2.6-192.0.2.9" is neither an IP address, a CIDR range nor an ISO 3166-1 country code [192.0.2.1 192.0.2.2 192.0.2.3 192.0.2.5]
 }
 
 // siemEvent is what the SIEM gets. A pointer is nil if the event has no value.

@@ -151,7 +151,12 @@ func (p *Plan) String() string {
 		}
 	}
 	first("+ ", len(p.Add), func(i int) string { return p.Add[i] })
-	first("- ", len(p.Remove), func(i int) string { return p.Remove[i].Entry })
+	first("- ", len(p.Remove), func(i int) string {
+		if _, err := lists.ParseFor(string(p.Type), p.Remove[i].Entry); err != nil {
+			return p.Remove[i].Entry + " (AddEntries cannot add it back)"
+		}
+		return p.Remove[i].Entry
+	})
 	return b.String()
 }
 
