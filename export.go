@@ -148,10 +148,9 @@ func (e *Export) prepare() error {
 // Cursor returns the position after the last event that [Export.All] has yielded. In the loop body, that is the current
 // event, so store the results of an event before you store the cursor.
 //
-// An event that [Scan] cannot read ([ScanError]) counts as yielded, so store it elsewhere before the cursor, or it is lost.
-// Store the cursor before the first event, too: it keeps the query's Start, which moves with each restart otherwise.
-// Cursor takes longer with a longer Lookback, though not with more events, so call it every few thousand events rather
-// than for each.
+// An event that [Scan] cannot read ([ScanError]) counts as yielded, so store it elsewhere before the cursor. Store the
+// cursor before the first event, too: it keeps the query's Start, which moves with each restart otherwise. Cursor takes
+// longer with a longer Lookback, though not with more events, so call it every few thousand events rather than for each.
 func (e *Export) Cursor() Cursor {
 	if e.err != nil {
 		return e.from

@@ -96,9 +96,11 @@ type NetworkListEntry struct {
 	ID                string    `json:"id"`                          // UUID; DeleteEntry takes it
 	Entry             string    `json:"entry"`                       // IP address, CIDR range or country code
 	AddedBy           string    `json:"added_by"`                    // user who added it
-	CreationTimestamp time.Time `json:"creation_timestamp,omitzero"` // when it was added, in UTC
+	CreationTimestamp time.Time `json:"creation_timestamp,omitzero"` // when it was added, in UTC; zero if it cannot be read
 
 	Unknown json.RawMessage `json:"-"` // an object with the members that the service document does not name; nil if there are none
+
+	undated bool // the service sent a CreationTimestamp that cannot be read
 }
 
 // MarshalJSON writes the unknown members, too.
@@ -116,7 +118,16 @@ func (e NetworkListEntry) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads an entry as the service sends it.
 func (e *NetworkListEntry) UnmarshalJSON(b []byte) error {
 	type plain NetworkListEntry
-	return wire.DecodeKnown(b, (*plain)(e), &e.Unknown)
+	err := wire.DecodeKnown(b, (*plain)(e), &e.Unknown)
+	e.undated = false
+	if err == nil && e.CreationTimestamp.IsZero() {
+		var sent struct {
+			Time any `json:"creation_timestamp"`
+		}
+		_ = wire.Decode(b, &sent) // was decoded before
+		e.undated = sent.Time != nil && sent.Time != ""
+	}
+	return err
 }
 
 // An entry is known by its text. Without an id it can be read, but not removed.

@@ -71,6 +71,9 @@ type Plan struct {
 	Add    []string           `json:"add"`     // entries to add
 	Remove []NetworkListEntry `json:"remove"`  // entries to remove
 	Keep   int                `json:"keep"`    // entries that stay
+	// Undated is how many of these stay only because the service sent a CreationTimestamp that cannot be read: with
+	// PlanOptions.Protect, that might have kept them.
+	Undated int `json:"undated,omitempty"`
 	// PeakSize is the largest number of entries that the list holds during Apply.
 	PeakSize int `json:"peak_size"`
 	// Requests is how many requests Apply sends to change the list, without those that read it.
@@ -131,12 +134,16 @@ func (p *Plan) Size() int { return p.Keep + len(p.Add) }
 func (p *Plan) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s list %s (%s): ", p.Type, redact.Line(p.Name), redact.Line(p.ListID))
+	kept := ""
+	if p.Undated > 0 {
+		kept = fmt.Sprintf(", %d of them because the time they were added cannot be read", p.Undated)
+	}
 	if p.Empty() {
-		fmt.Fprintf(&b, "nothing to change, %d entries\n", p.Keep)
+		fmt.Fprintf(&b, "nothing to change, %d entries%s\n", p.Keep, kept)
 		return b.String()
 	}
-	fmt.Fprintf(&b, "add %d, remove %d, keep %d; %s %d, up to %d during the change; %s\n",
-		len(p.Add), len(p.Remove), p.Keep, counted(p.Keep+len(p.Remove), "entry becomes", "entries become"), p.Size(), p.PeakSize,
+	fmt.Fprintf(&b, "add %d, remove %d, keep %d%s; %s %d, up to %d during the change; %s\n",
+		len(p.Add), len(p.Remove), p.Keep, kept, counted(p.Keep+len(p.Remove), "entry becomes", "entries become"), p.Size(), p.PeakSize,
 		counted(p.Requests, "request", "requests"))
 	if p.UncoveredDuringApply > 0 {
 		fmt.Fprintf(&b, "the list is full: the addresses of up to %d entries are not covered for a moment\n", p.UncoveredDuringApply)
@@ -200,8 +207,15 @@ func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []str
 		return nil, err
 	}
 	changes := wanted.Compare(held)
+	undated := 0
 	if options.Protect != nil {
-		changes.Remove = slices.DeleteFunc(changes.Remove, func(i int) bool { return options.Protect(current[i]) })
+		changes.Remove = slices.DeleteFunc(changes.Remove, func(i int) bool {
+			protected := options.Protect(current[i])
+			if !protected && current[i].undated {
+				undated++
+			}
+			return protected || current[i].undated
+		})
 	}
 	if n := changes.Size(); n > s.limits.List { // the list may hold a meaning twice
 		return nil, (*Plan)(nil).refused(invalid("desired", "the list would hold %d entries, but at most %d are allowed", n, s.limits.List))
@@ -210,7 +224,7 @@ func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []str
 		Version: planVersion, MadeAt: time.Now().UTC().Truncate(time.Second), ListID: id, Type: NetworkListType(listType), Name: list.Name, Add: lists.Texts(changes.Add),
 		Remove: make([]NetworkListEntry, len(changes.Remove)), Fingerprint: lists.Fingerprint(listType, held),
 		MaxRemove: options.MaxRemove, MaxAdd: options.MaxAdd, WidestIPv4: options.WidestIPv4, WidestIPv6: options.WidestIPv6,
-		Never: slices.Clone(options.Never),
+		Never: slices.Clone(options.Never), Undated: undated,
 	}
 	plan.Service, plan.Customer, _ = strings.Cut(s.conn.service, "\n")
 	for n, i := range changes.Remove {
@@ -384,8 +398,9 @@ type PlanOptions struct {
 	// that overlaps one of them. ::/0 overlaps every IPv4 range, too. Entries that the list already holds are not checked.
 	Never []netip.Prefix
 	// Protect, if not nil, is called for each entry that the plan would remove. If it returns true, the entry stays and
-	// does not count toward MaxRemove. Use it to leave alone what other users added, or what was added in the last hour. A
-	// stored plan does not need it: protected entries are not among those to remove.
+	// does not count toward MaxRemove. Use it to leave alone what other users added, or what was added in the last hour: an
+	// entry whose CreationTimestamp cannot be read stays, too (Plan.Undated). A stored plan does not need it: protected
+	// entries are not among those to remove.
 	Protect func(NetworkListEntry) bool
 	// Aggregate merges desired addresses and ranges into the fewest ranges that cover exactly the same addresses. Entries
 	// replaced by a merged range count as removed, see MaxRemove. If false, the entries are sent as written.

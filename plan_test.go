@@ -607,6 +607,28 @@ func TestProtectedEntriesStay(t *testing.T) {
 	})
 }
 
+// An entry whose time cannot be read may be younger than Protect wants, so it stays, and the plan says so.
+func TestUndatedEntriesStay(t *testing.T) {
+	t.Parallel()
+	fixture.WithList(t, fixture.Setup{}, fixture.Addresses(3), func(f *fixture.Fixture) {
+		body := `{"items":[`
+		for i, at := range []string{`"1999-05-01T12:00:00Z"`, `"1999-05-01T24:00:00Z"`, `null`} {
+			body += fmt.Sprintf(`{"id":"%d","entry":"%s","creation_timestamp":%s},`, i, fixture.Addresses(3)[i], at)
+		}
+		f.AddFault(testserver.Fault{Path: "/config/networklists/*/entries", Status: 200, Body: strings.TrimSuffix(body, ",") + `],"total":3}`})
+		for protect, want := range map[bool][]int{false: {3, 0}, true: {2, 1}} {
+			options := webdelivery.PlanOptions{MaxRemove: "100%"}
+			if protect {
+				options.Protect = func(e webdelivery.NetworkListEntry) bool { return time.Since(e.CreationTimestamp) < time.Hour }
+			}
+			plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, nil, options)
+			require.NoError(f, err)
+			assert.Equal(f, want, []int{len(plan.Remove), plan.Undated})
+			assert.Equal(f, protect, strings.Contains(plan.String(), "keep 1, 1 of them because the time they were added cannot be read;"), plan)
+		}
+	})
+}
+
 // Of many entries that a guard refuses, the error names the first 100, and says how many it did not check.
 func TestManyEntriesThatAGuardRefuses(t *testing.T) {
 	t.Parallel()

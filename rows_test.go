@@ -135,7 +135,7 @@ func TestResponsesThatAreRefused(t *testing.T) {
 		{"no total_results", `{"columns":[],"rows":[]}`, "no total_results"},
 		{"a negative total", `{"columns":[],"rows":[],"total_results":-1}`, "total_results is -1"},
 		{"a total of null", `{"columns":[],"rows":[],"total_results":null}`, "total_results is null"},
-		{"a total that is a text", `{"columns":[],"rows":[],"total_results":"5"}`, "total_results"},
+		{"a total that is a text", `{"columns":[],"rows":[],"total_results":"five"}`, "total_results"},
 		{"a member that comes twice", `{"columns":[],"columns":[],"rows":[],"total_results":0}`, "duplicate"},
 		{"rows twice", `{"columns":[{"name":"a"}],"rows":[],"rows":[],"total_results":0}`, "duplicate"},
 		{"bytes after the r", resultOf([]string{"a"}, `[1]`) + "x", "bytes after the r"},

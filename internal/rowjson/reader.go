@@ -2,7 +2,6 @@ package rowjson
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -207,12 +206,12 @@ func (r *Reader) member(name string) error {
 	return nil
 }
 
-// readTotal accepts an integer that is written as a float, such as 1.0.
 func (r *Reader) readTotal(value []byte) error {
-	whole, fraction, _ := bytes.Cut(value, []byte("."))
-	if err := json.Unmarshal(whole, &r.total); err != nil || r.total < 0 || len(bytes.Trim(fraction, "0")) > 0 {
+	total := wire.Int(-1)
+	if err := total.UnmarshalJSON(value); err != nil || total < 0 {
 		return fmt.Errorf("total_results is %s", wire.Clip(value))
 	}
+	r.total = int64(total)
 	return nil
 }
 

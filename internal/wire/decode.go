@@ -13,6 +13,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -98,9 +99,14 @@ func ErrorText(body []byte) string {
 	return w.Text()
 }
 
-// options makes a null leave a value unchanged, as in encoding/json, and decodes a time.Time from the service's
-// timestamps.
-var options = json.JoinOptions(jsonv1.MergeWithLegacySemantics(true), json.WithUnmarshalers(json.UnmarshalFunc(unmarshalTime)))
+// options makes a null leave a value unchanged, as in encoding/json, and decodes integers and times as the service writes
+// them.
+var options = optionsWith(unmarshalTime)
+
+func optionsWith(unmarshalTime func([]byte, *time.Time) error) json.Options {
+	return json.JoinOptions(jsonv1.MergeWithLegacySemantics(true), json.WithUnmarshalers(json.JoinUnmarshalers(
+		json.UnmarshalFunc(unmarshalTime), json.UnmarshalFunc(unmarshalWhole[int]), json.UnmarshalFunc(unmarshalWhole[int64]))))
+}
 
 // Decode decodes a complete JSON text. Unlike encoding/json, it matches names case-sensitively and rejects duplicate
 // ones. If it returns an error, out may be partly filled.

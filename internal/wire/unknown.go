@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -14,11 +15,19 @@ import (
 // A service may send members that nobody has documented. They are kept as the text of one object: a map for each object
 // would more than double the memory of 50,000 entries.
 
-// DecodeKnown is [Decode] for a struct, and sets unknown to an object with the members that the struct does not have, or
+// lenient makes a time that cannot be read the zero time, so that one item does not cost those around it.
+var lenient = optionsWith(func(b []byte, at *time.Time) error {
+	if unmarshalTime(b, at) != nil {
+		*at = time.Time{}
+	}
+	return nil
+})
+
+// DecodeKnown is [Decode] for a struct, except that a time that cannot be read is zero, and sets unknown to an object with the members that the struct does not have, or
 // to nil if there are none.
 func DecodeKnown[T any](text []byte, out *T, unknown *stdjson.RawMessage) error {
 	*unknown = nil
-	err := json.Unmarshal(text, out, options, json.RejectUnknownMembers(true))
+	err := json.Unmarshal(text, out, lenient, json.RejectUnknownMembers(true))
 	if !errors.Is(err, json.ErrUnknownName) {
 		return err
 	}
@@ -26,7 +35,7 @@ func DecodeKnown[T any](text []byte, out *T, unknown *stdjson.RawMessage) error 
 		Known *T             `json:",embed"`
 		Rest  jsontext.Value `json:",embed"`
 	}{Known: out}
-	err = Decode(text, &in)
+	err = json.Unmarshal(text, &in, lenient)
 	if len(in.Rest) > 0 { // otherwise the unknown member is in an object within
 		_ = in.Rest.Compact() // as json.Marshal writes it
 		*unknown = stdjson.RawMessage(bytes.Clone(in.Rest))

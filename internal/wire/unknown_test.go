@@ -37,7 +37,7 @@ func TestUnknownMembers(t *testing.T) {
 	}
 	var o object
 	var unknown json.RawMessage
-	for _, text := range []string{`{"x":1,"x":2}`, `{"a":"1","x":1}`, `{"x":1`, `[]`} {
+	for _, text := range []string{`{"x":1,"x":2}`, `{"a":"y","x":1}`, `{"x":1`, `[]`} {
 		require.Error(t, wire.DecodeKnown([]byte(text), &o, &unknown), text)
 	}
 	for unknown, want := range map[string]string{`{"a":2,"b":3}`: `{"a":1,"b":3}`, `{"a":2}`: `{"a":1}`, `{}`: `{"a":1}`, `null`: `{"a":1}`} {

@@ -31,20 +31,25 @@ func (c *Code) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Int is a 64-bit integer that may be quoted in JSON.
+// Int is a 64-bit integer in any form that [unmarshalWhole] reads.
 type Int int64
 
 // UnmarshalJSON decodes an integer. Null and an empty string leave the Int unchanged.
-func (n *Int) UnmarshalJSON(b []byte) error {
+func (n *Int) UnmarshalJSON(b []byte) error { return unmarshalWhole(b, n) }
+
+// unmarshalWhole decodes an integer, which may be in quotes, or have a fraction of zeros. Null and an empty string leave
+// it unchanged.
+func unmarshalWhole[T ~int | ~int64](b []byte, n *T) error {
 	text := strings.Trim(string(b), `"`)
 	if text == "null" || text == "" {
 		return nil
 	}
-	v, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
+	whole, fraction, _ := strings.Cut(text, ".")
+	v, err := strconv.ParseInt(whole, 10, 64)
+	if err != nil || strings.Trim(fraction, "0") != "" || int64(T(v)) != v {
 		return fmt.Errorf("%s is not a whole number of 64 bits", Clip(b))
 	}
-	*n = Int(v)
+	*n = T(v)
 	return nil
 }
 

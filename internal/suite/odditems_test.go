@@ -1,0 +1,151 @@
+package suite
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
+)
+
+// One odd item among good ones: it is delivered with what can be read, told apart from the others, or an error, because
+// to skip it would lose something or allow something.
+func TestOneOddItem(t *testing.T) {
+	t.Parallel()
+	const entry, list, task = `{"id":"N","entry":"192.0.2.N","creation_timestamp":T}`, `{"id":"N","name":"n","type":"IP","creation_timestamp":T}`, `{"id":"N","end_time":T}`
+	page := func(item string, odd string) string {
+		var items []string
+		for i, at := range []string{`"1999-12-31T12:00:00Z"`, odd, `"1999-12-31T12:00:00Z"`} {
+			items = append(items, strings.NewReplacer(`N"`, fmt.Sprintf(`%d"`, i+1), ":T", ":"+at).Replace(item))
+		}
+		return `{"items":[` + strings.Join(items, ",") + `],"total":3,"has_more":false}`
+	}
+	pageOf := func(total, progress string) string {
+		return fmt.Sprintf(`{"items":[{"id":"1","progress":1},{"id":"2","progress":%s},{"id":"3","progress":3}],"total":%s,"page_index":%s,"page_count":1}`, progress, total, "1.0")
+	}
+	result := func(rows string, total string) string {
+		return `{"columns":[{"name":"event_timestamp_ms"},{"name":"client_ip"}],"rows":[` + rows + `],"total_results":` + total + `}`
+	}
+	const good = `["1999-12-31T12:00:00Z","192.0.2.1"]`
+	for _, c := range []struct {
+		path, body string
+		read       func(f *fixture.Fixture) (items []string, err error)
+		want       string // the items
+		is         error
+	}{
+		{"/tasks", page(task, `"1999-12-31T24:00:00Z"`), tasksOf, "1 at 12h, 2 undated, 3 at 12h", nil},
+		{"/tasks", page(task, `"1999-12-31T12:00:60Z"`), tasksOf, "1 at 12h, 2 undated, 3 at 12h", nil},
+		{"/tasks", page(task, `1777636800`), tasksOf, "1 at 12h, 2 undated, 3 at 12h", nil},
+		{"/tasks", pageOf(`3.0`, `50.0`), progressOf, "1 %, 50 %, 3 %", nil},
+		{"/tasks", pageOf(`"3"`, `"50"`), progressOf, "1 %, 50 %, 3 %", nil},
+		{"/tasks", pageOf(`3`, `0.5`), progressOf, "", webdelivery.ErrBadResponse},
+		{"/tasks", `{"items":[{"id":"1"},null],"total":2}`, tasksOf, "", webdelivery.ErrBadResponse},
+		{"/network-lists", page(list, `"yesterday"`), listsOf, "1 at 12h, 2 undated, 3 at 12h", nil},
+		{"/network-lists/l/entries", page(entry, `"1999-12-31T24:00:00Z"`), entriesOf, "192.0.2.1 at 12h, 192.0.2.2 undated, 192.0.2.3 at 12h", nil},
+		{"/network-lists/l/entries", page(`{"id":"N","creation_timestamp":T}`, `"","entry":"192.0.2.1"`), entriesOf, "", webdelivery.ErrBadResponse},
+		{"/security/raw/data", result(good+`,["1999-12-31T12:00:00Z",""],`+good, `"3"`), eventsOf, "192.0.2.1, not an address, 192.0.2.1", nil},
+		{"/security/raw/data", result(good+`,["1999-12-31T12:00:00Z"],`+good, "3"), eventsOf, "", webdelivery.ErrBadResponse},
+		{"/security/raw/data", result(good+`,["1999-12-31T24:00:00Z","192.0.2.2"],`+good, "3"), exportOf, "192.0.2.1", webdelivery.ErrBadResponse},
+	} {
+		fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+			f.AddFault(testserver.Fault{Path: "/**", Status: 200, Body: c.body})
+			items, err := c.read(f)
+			if c.is != nil {
+				assert.ErrorIs(f, err, c.is, c.body)
+			} else {
+				assert.NoError(f, err, c.body)
+			}
+			assert.Equal(f, c.want, strings.Join(items, ", "), c.body)
+		})
+	}
+}
+
+func dated(name string, at time.Time) string {
+	if at.IsZero() {
+		return name + " undated"
+	}
+	return fmt.Sprintf("%s at %dh", name, at.Hour())
+}
+
+func tasksOf(f *fixture.Fixture) (items []string, err error) {
+	for task, err := range f.Client.Tasks.All(f.Context(), webdelivery.TaskListOptions{}) {
+		if err != nil {
+			return items, err
+		}
+		items = append(items, dated(task.ID, task.EndTime))
+	}
+	return items, nil
+}
+
+func progressOf(f *fixture.Fixture) (items []string, err error) {
+	for task, err := range f.Client.Tasks.All(f.Context(), webdelivery.TaskListOptions{}) {
+		if err != nil {
+			return items, err
+		}
+		items = append(items, fmt.Sprint(task.Progress, " %"))
+	}
+	return items, nil
+}
+
+func listsOf(f *fixture.Fixture) (items []string, err error) {
+	for list, err := range f.Client.NetworkLists.All(f.Context(), webdelivery.NetworkListOptions{}) {
+		if err != nil {
+			return items, err
+		}
+		items = append(items, dated(list.ID, list.CreationTimestamp))
+	}
+	return items, nil
+}
+
+func entriesOf(f *fixture.Fixture) (items []string, err error) {
+	for entry, err := range f.Client.NetworkLists.AllEntries(f.Context(), "l", webdelivery.EntryOptions{}) {
+		if err != nil {
+			return items, err
+		}
+		items = append(items, dated(entry.Entry, entry.CreationTimestamp))
+	}
+	return items, nil
+}
+
+type oddEvent struct {
+	Time time.Time  `stats:"event_timestamp_ms"`
+	IP   netip.Addr `stats:"client_ip"`
+}
+
+var oddQuery = webdelivery.EventsQuery{
+	Dimensions: webdelivery.DimensionsOf[oddEvent](),
+	Start:      time.Date(1999, 12, 31, 11, 0, 0, 0, time.UTC), End: time.Date(1999, 12, 31, 13, 0, 0, 0, time.UTC),
+}
+
+func eventsOf(f *fixture.Fixture) (items []string, err error) {
+	for event, err := range webdelivery.Scan[oddEvent](f.Client.Stats.Events.All(f.Context(), oddQuery)) {
+		switch {
+		case errors.As(err, new(*webdelivery.ScanError)):
+			items = append(items, "not an address")
+		case err != nil:
+			return items, err
+		default:
+			items = append(items, event.IP.String())
+		}
+	}
+	return items, nil
+}
+
+func exportOf(f *fixture.Fixture) (items []string, err error) {
+	export := f.Client.Stats.NewExport(oddQuery, webdelivery.Cursor{}, webdelivery.ExportOptions{AcceptGap: true})
+	for row, err := range export.All(f.Context()) {
+		if err != nil {
+			return items, err
+		}
+		ip, _ := row.Get("client_ip")
+		items = append(items, ip.String())
+	}
+	return items, nil
+}
