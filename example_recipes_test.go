@@ -309,7 +309,7 @@ func Example_siemForward() {
 			return nil
 		}
 		err = forward(ctx, client, file, send, func(key string, odd *webdelivery.ScanError) error {
-			fmt.Println(len(key), odd.Whole)
+			fmt.Println(len(key), odd.Whole())
 			return nil
 		})
 		fmt.Println(err)

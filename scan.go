@@ -62,7 +62,8 @@ func Scan[T any](rows iter.Seq2[Row, error]) iter.Seq2[T, error] {
 				yield(*new(T), &outcomeError{fmt.Errorf("%w: the rows have no column %s for field %s; ask for it in the query, or remove the tag",
 					ErrBadResponse, redact.Line(wrong.Column), wrong.Field), OutcomeNotApplied})
 			default:
-				more = yield(*new(T), &ScanError{number, wrong.Column, wrong.Field, wrong.Type, wrong.Value, row.Clone(), wrong.Err})
+				whole := row.Clone()
+				more = yield(*new(T), &ScanError{number, wrong.Column, wrong.Field, wrong.Type, wrong.Value, wrong.Err, func() Row { return whole }})
 			}
 			if !more {
 				return
@@ -100,8 +101,9 @@ type ScanError struct {
 	Field  string // Go name of the struct field
 	Type   string // type of that field, such as netip.Addr
 	Value  string // JSON of the value, cut if it is long
-	Whole  Row    // the row, which stays valid
 	Err    error  // what is wrong; Unwrap returns it
+
+	whole func() Row // not the row itself: printed, the error contains nothing of it but Value
 }
 
 // Error returns row, column, field, value and cause on one line.
@@ -111,6 +113,14 @@ func (e *ScanError) Error() string {
 		text += fmt.Sprintf(" for field %s (%s)", e.Field, e.Type)
 	}
 	return fmt.Sprintf("%s, value %s: %s", text, redact.Line(e.Value), within(fmt.Sprint(e.Err)))
+}
+
+// Whole returns the row, which stays valid; the zero Row if Scan has not made the error.
+func (e *ScanError) Whole() Row {
+	if e.whole == nil {
+		return Row{}
+	}
+	return e.whole()
 }
 
 // Unwrap returns Err.

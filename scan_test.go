@@ -177,7 +177,7 @@ func TestScanGoesOn(t *testing.T) {
 		var got, odd []string
 		for value, err := range webdelivery.Scan[row](f.Client.Stats.Events.All(f.Context(), fixture.FirstRows)) {
 			if wrong, ok := errors.AsType[*webdelivery.ScanError](err); ok {
-				odd = append(odd, fmt.Sprint(wrong.Row, wrong.Column, wrong.Whole))
+				odd = append(odd, fmt.Sprint(wrong.Row, wrong.Column, wrong.Whole()))
 				assert.Zero(f, value)
 				continue
 			}

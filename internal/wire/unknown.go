@@ -23,8 +23,8 @@ var lenient = optionsWith(func(b []byte, at *time.Time) error {
 	return nil
 })
 
-// DecodeKnown is [Decode] for a struct, except that a time that cannot be read is zero, and sets unknown to an object with the members that the struct does not have, or
-// to nil if there are none.
+// DecodeKnown is [Decode] for a struct, except that a time that cannot be read is zero. It sets unknown to an object with
+// the members that the struct does not have, or to nil if there are none.
 func DecodeKnown[T any](text []byte, out *T, unknown *stdjson.RawMessage) error {
 	*unknown = nil
 	err := json.Unmarshal(text, out, lenient, json.RejectUnknownMembers(true))
