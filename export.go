@@ -310,11 +310,12 @@ func (e *Export) round(ctx context.Context, p *polling, yield func(Row, error) b
 type exportRun struct {
 	*Export
 
-	ctx    context.Context // context of the range
-	yield  func(Row, error) bool
-	final  bool      // another response would be no better
-	column int       // of the times
-	date   wire.Date // of the last row
+	ctx     context.Context // context of the range
+	yield   func(Row, error) bool
+	final   bool      // another response would be no better
+	column  int       // of the times
+	ignored []bool    // columns that the query has not asked for; nil if there are none
+	date    wire.Date // of the last row
 }
 
 func (r *exportRun) Total(from, to int64) (total int64, first time.Time, err error) {
@@ -408,13 +409,22 @@ func (r *exportRun) parameters(from, to, limit int64) (string, error) {
 	return r.family.parameters(&p)
 }
 
-// checkColumns refuses a response whose columns differ from those of the yielded rows.
+// checkColumns refuses a response whose columns differ from those of the yielded rows. A column that the query has not
+// asked for does not count, so that a service may add some.
 func (r *exportRun) checkColumns(row Row) error {
-	columns := row.Columns()
+	all := row.Columns()
+	columns, ignored := all[:0:0], make([]bool, len(all))
+	for i, column := range all {
+		if asked := r.params.Dimensions; len(asked) == 0 || column == DimEventTimestamp || slices.Contains(asked, column) {
+			columns = append(columns, column)
+		} else {
+			ignored[i], r.ignored = true, ignored
+		}
+	}
 	if r.columns != nil && !slices.Equal(columns, r.columns) {
 		return fmt.Errorf("the columns are %q, but were %q before", columns, r.columns)
 	}
-	if r.column = slices.Index(columns, DimEventTimestamp); r.column < 0 {
+	if r.column = slices.Index(all, DimEventTimestamp); r.column < 0 {
 		return errors.New("the rows have no column " + DimEventTimestamp)
 	}
 	r.columns = columns
@@ -424,7 +434,7 @@ func (r *exportRun) checkColumns(row Row) error {
 // take reports whether a row is new. A new row counts as yielded. The checksum of a row covers its time, but not how
 // the time is spelled. It is keyed, because whoever sends the requests of the events could otherwise hide some of them.
 func (r *exportRun) take(replay *resume.Replay, row Row, to int64) (isNew bool, err error) {
-	content, value := row.row.Content(append(r.content[:0], make([]byte, 8)...), r.column)
+	content, value := row.row.Content(append(r.content[:0], make([]byte, 8)...), r.column, r.ignored)
 	r.content = content
 	at, err := value.TimeAfter(&r.date)
 	switch {

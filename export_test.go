@@ -43,6 +43,7 @@ type eventsService struct {
 	cap    int                                      // most rows of a response; 0: no limit
 	total  func(request, total, rows int) int
 
+	added                        bool // a column that nobody has asked for
 	startExclusive, endInclusive bool // open point 33
 
 	recorded map[anEvent]time.Time // when an event appears, if not at once
@@ -129,12 +130,16 @@ func (s *eventsService) shuffled(events []anEvent) []anEvent {
 // response writes the rows, and breaks off within one of them.
 func (s *eventsService) response(rows []anEvent, total int) io.Reader {
 	var b bytes.Buffer
-	b.WriteString(`{"columns":[{"name":"event_timestamp_ms"},{"name":"rule_id"}],"rows":[`)
+	added, value := "", ""
+	if s.added {
+		added, value = `,{"name":"added"}`, fmt.Sprintf(`,"%d"`, s.random.IntN(100))
+	}
+	b.WriteString(`{"columns":[{"name":"event_timestamp_ms"},{"name":"rule_id"}` + added + `],"rows":[`)
 	for i, e := range rows {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		row := fmt.Sprintf(`["%s","%s"]`, e.at.Format("2006-01-02T15:04:05.000"), e.name)
+		row := fmt.Sprintf(`["%s","%s"%s]`, e.at.Format("2006-01-02T15:04:05.000"), e.name, value)
 		if s.pieces > 0 && len(rows) > 1 && s.random.IntN(s.pieces) == 0 {
 			b.WriteString(row[:1+s.random.IntN(len(row)-2)])
 			return io.MultiReader(&b, iotest.ErrReader(io.ErrUnexpectedEOF))
@@ -549,6 +554,34 @@ func TestKeysOfEvents(t *testing.T) {
 		assert.ElementsMatch(e, []string{
 			"8b2e527e6408a93f95b21d1576c28a7b", "a137a712acb89ed3eb9deeb80eec6fa4", "38e74a325aee7e5dfdfc12592ec9ed67",
 		}, keys)
+	})
+}
+
+// A column that the service adds to its responses changes no key and makes no known event new.
+func TestAnAddedColumn(t *testing.T) {
+	t.Parallel()
+	at := exported.Add(500 * time.Millisecond)
+	inExport(t, []anEvent{{at, "a"}, {at, "a"}, {at, "b"}}, func(e *anExport) {
+		time.Sleep(time.Until(e.query.End))
+		export := e.from(webdelivery.Cursor{})
+		keys := func(n int) (keys []string) {
+			for _, err := range export.All(e.Context()) {
+				require.NoError(e, err)
+				if keys = append(keys, export.Key()); len(keys) == n {
+					break
+				}
+			}
+			return keys
+		}
+		all := keys(3)
+		export = e.from(webdelivery.Cursor{})
+		some := keys(1)
+		e.service.added = true
+		cursor := e.stored(export.Cursor())
+		e.restart()
+		export = e.from(cursor)
+		some = append(some, keys(0)...)
+		assert.ElementsMatch(e, all, some)
 	})
 }
 

@@ -210,7 +210,7 @@ func TestContentOfRows(t *testing.T) {
 					target.Store(reader.Row())
 				}
 			}
-			b, value := reader.Row().Content([]byte("before"), without)
+			b, value := reader.Row().Content([]byte("before"), without, nil)
 			assert.JSONEq(t, string(reader.Row().At(without).JSON()), string(value.JSON()))
 			contents = append(contents, string(b))
 		}

@@ -105,14 +105,18 @@ func (r Row) JSON() []byte {
 
 // Content appends the content of the row, except the value of one column, which it returns. It is the row's JSON without
 // white space and with the fewest escapes, so rows with the same columns have the same content if and only if all other
-// values have the same kind and text. Invalid texts are compared byte by byte.
-func (r Row) Content(b []byte, without int) ([]byte, Value) {
-	if t := r.table; t.written && t.writer.plain {
+// values have the same kind and text. Invalid texts are compared byte by byte. Columns that are ignored do not count;
+// nil means none.
+func (r Row) Content(b []byte, without int, ignored []bool) ([]byte, Value) {
+	if t := r.table; ignored == nil && t.written && t.writer.plain {
 		from, to := plainCell(t.text, without)
 		return append(append(b, t.text[:from]...), t.text[to:]...), Value{t.text[from:to], false}
 	}
 	before := byte('[')
 	for i := range r.Len() {
+		if ignored != nil && ignored[i] {
+			continue
+		}
 		b = append(b, before)
 		switch value := r.At(i); {
 		case i == without:
