@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -147,12 +148,14 @@ type CursorFile struct {
 }
 
 // OpenCursorFile opens a file for the cursor of an export, and reads the cursor. The file need not exist, but its folder
-// must. If the file is already open, the error matches [ErrCursorInUse]; if its content is no cursor, it is a
-// [*ValidationError]. The lock is on a second file, name.lock, which stays; it ends with the process.
+// must. A symbolic link stands for the file that it leads to. If the file is already open, the error matches
+// [ErrCursorInUse]; if its content is no cursor, it is a [*ValidationError]. The lock is on a second file, name.lock,
+// which stays; it ends with the process.
 func OpenCursorFile(name string) (*CursorFile, error) {
 	if name == "" {
 		return nil, invalid("name", "is empty")
 	}
+	name = linked(name)
 	lock, err := filelock.Open(name + ".lock")
 	if errors.Is(err, filelock.ErrLocked) {
 		err = fmt.Errorf("%w: %s", ErrCursorInUse, name)
@@ -206,7 +209,32 @@ func (f *CursorFile) Store(cursor Cursor) error {
 	if err != nil {
 		return err
 	}
-	return os.Rename(name, f.name)
+	if err := os.Rename(name, f.name); err != nil {
+		return err
+	}
+	if folder, err := os.Open(filepath.Dir(f.name)); err == nil {
+		_ = folder.Sync() // so that a crash cannot undo the rename; not every system can
+		_ = folder.Close()
+	}
+	return nil
+}
+
+// linked returns the file to which symbolic links lead, so that it is locked and replaced and not a link.
+func linked(name string) string {
+	if to, err := filepath.EvalSymlinks(name); err == nil {
+		return to
+	}
+	if to, err := os.Readlink(name); err == nil { // the file does not exist yet
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(filepath.Dir(name), to)
+		}
+		name = to
+	}
+	folder, err := filepath.EvalSymlinks(filepath.Dir(name))
+	if err != nil {
+		return name // an error says so later
+	}
+	return filepath.Join(folder, filepath.Base(name))
 }
 
 // Close lets others open the file. It does not store anything.

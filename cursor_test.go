@@ -112,6 +112,29 @@ func TestCursorFile(t *testing.T) {
 	})
 }
 
+// A symbolic link stands for its file, also for one that does not exist yet: it is locked and replaced, and the link stays.
+func TestALinkToACursorFile(t *testing.T) {
+	t.Parallel()
+	inExport(t, eventsOf(5, 2), func(e *anExport) {
+		name, link := filepath.Join(e.TempDir(), "cursor"), filepath.Join(e.TempDir(), "link")
+		if os.Symlink(name, link) != nil {
+			e.Skip("no symbolic links")
+		}
+		for range 2 {
+			file, err := webdelivery.OpenCursorFile(link)
+			require.NoError(e, err)
+			_, err = webdelivery.OpenCursorFile(name)
+			require.ErrorIs(e, err, webdelivery.ErrCursorInUse)
+			require.NoError(e, file.Store(e.from(webdelivery.Cursor{}).Cursor()))
+			require.NoError(e, file.Close())
+			to, err := os.Readlink(link)
+			require.NoError(e, err)
+			assert.Equal(e, name, to)
+			assert.FileExists(e, name)
+		}
+	})
+}
+
 // A cursor belongs to a customer and a path, whatever the host is called.
 func TestACursorOfAnotherCustomer(t *testing.T) {
 	t.Parallel()

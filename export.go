@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/dchest/siphash"
@@ -35,7 +36,7 @@ type Export struct {
 	query   exportQuery // of a cursor
 	from    Cursor
 	err     error // of the arguments
-	late    int64
+	late    atomic.Int64
 
 	warnings []string // logged by the first range
 	position *resume.Position
@@ -158,8 +159,9 @@ func (e *Export) Cursor() Cursor {
 	return Cursor{&cursorState{Query: e.query, Key: e.key, Columns: slices.Clone(e.columns), Position: e.position.Clone()}}
 }
 
-// Late returns how many events this export has reported as recorded too late, see [LateError].
-func (e *Export) Late() int64 { return e.late }
+// Late returns how many events this export has reported as recorded too late, see [LateError]. Unlike the other methods,
+// it may be called from any goroutine at any time.
+func (e *Export) Late() int64 { return e.late.Load() }
 
 // Key returns a text that identifies the current event, so that a receiver can drop what it gets twice. It is the same
 // in every process and with every cursor, but depends on the dimensions and their order. Events with the same customer,
@@ -234,7 +236,7 @@ func (e *Export) missing(missing resume.Missing, reached int64) error {
 		errs = append(errs, &IncompleteError{Got: e.position.Handed, Total: e.position.Handed + missing.Announced})
 	}
 	if missing.Late > 0 {
-		e.late += missing.Late
+		e.late.Add(missing.Late)
 		errs = append(errs, &LateError{missing.Late, time.Unix(missing.From, 0).UTC(), time.Unix(missing.To, 0).UTC()})
 	}
 	return join(errs...)

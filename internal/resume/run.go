@@ -93,7 +93,9 @@ func (r *Run) All() (missing Missing, err error) {
 			break
 		}
 	}
-	p.Until, p.Late = time.Unix(r.End, 0).UTC(), late
+	if p.Late = late; missing.Announced == 0 {
+		p.Until = time.Unix(r.End, 0).UTC()
+	}
 	return missing, nil
 }
 
