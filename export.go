@@ -417,11 +417,15 @@ func (r *exportRun) checkColumns(row Row) error {
 	all := row.Columns()
 	columns, ignored := all[:0:0], make([]bool, len(all))
 	for i, column := range all {
-		if asked := r.params.Dimensions; len(asked) == 0 || column == DimEventTimestamp || slices.Contains(asked, column) {
+		if column == DimEventTimestamp || slices.Contains(r.params.Dimensions, column) {
 			columns = append(columns, column)
 		} else {
-			ignored[i], r.ignored = true, ignored
+			ignored[i] = true
 		}
+	}
+	r.ignored = nil
+	if len(columns) < len(all) {
+		r.ignored = ignored
 	}
 	if r.columns != nil && !slices.Equal(columns, r.columns) {
 		return fmt.Errorf("the columns are %q, but were %q before", columns, r.columns)
