@@ -301,14 +301,25 @@ func TestPurgeWhoseTransactionIsElsewhere(t *testing.T) {
 	}
 }
 
-// A negative end_ts is the placeholder of section 2.3, so a status that nobody knows is no end.
-func TestANegativeEndIsPending(t *testing.T) {
+// A negative end_ts is the placeholder of section 2.3, so a status that nobody knows is no end. A stored transaction is
+// pending if it was before, and whatever end_ts is, it can be stored.
+func TestPending(t *testing.T) {
 	t.Parallel()
-	for status, want := range map[string]bool{"RUNNING": true, "QUEUED": true, "FAILED": false, "ABORTED": false} {
-		client := fixture.Always(t, []byte(`{"transaction_response":{"end_ts":-1,"transaction_status":"`+status+`"}}`))
-		tx, err := client.Purge.Status(t.Context(), 7)
+	assert.True(t, new(webdelivery.Transaction).Pending(), "never read")
+	for state, want := range map[string]bool{
+		`"end_ts":-1,"transaction_status":"RUNNING"`: true, `"end_ts":-1,"transaction_status":"QUEUED"`: true,
+		`"end_ts":-1,"transaction_status":"PENDING"`: true, `"end_ts":0,"transaction_status":"pending"`: true,
+		`"end_ts":-1,"transaction_status":"FAILED"`: false, `"end_ts":-1,"transaction_status":"ABORTED"`: false,
+		`"transaction_status":"COMPLETE"`: false, `"end_ts":1795163460000,"transaction_status":"COMPLETE"`: false,
+	} {
+		tx, err := fixture.Always(t, []byte(`{"transaction_response":{`+state+`}}`)).Purge.Status(t.Context(), 7)
 		require.NoError(t, err)
-		assert.Equal(t, want, tx.Pending(), status)
+		assert.Equal(t, want, tx.Pending(), state)
+		stored, err := json.Marshal(tx)
+		require.NoError(t, err)
+		var again webdelivery.Transaction
+		require.NoError(t, json.Unmarshal(stored, &again))
+		assert.Equal(t, want, again.Pending(), "%s, stored", state)
 	}
 }
 

@@ -149,6 +149,7 @@ func TestListsOfNames(t *testing.T) {
 			require.ErrorAs(t, err, &e, tt.body)
 			require.ErrorIs(t, err, webdelivery.ErrBadResponse)
 			assert.Equal(t, tt.body, string(e.Body))
+			assert.NotContains(t, err.Error(), "EOF", "the body is complete")
 		}
 		stats := fixture.Always(t, []byte(tt.body)).Stats
 		names, err := stats.Events.Dimensions(t.Context())

@@ -25,14 +25,12 @@ type Transaction struct {
 	Description       string    `json:"description"`                    // the service's words for the code
 	TransactionID     int64     `json:"transaction_id"`                 // as in the receipt
 	BeginTS           time.Time `json:"begin_ts,omitzero"`              // UTC, whole seconds
-	EndTS             time.Time `json:"end_ts,omitzero"`                // UTC; zero while pending
+	EndTS             time.Time `json:"end_ts,omitzero"`                // UTC; zero while PENDING, before 1970 in another status that is no end
 	PercentReceived   int       `json:"percent_received_responses"`     // percentage of the caches that have responded
 	Status            string    `json:"transaction_status"`             // PENDING, or the service's word for the end
 	StatusDescription string    `json:"transaction_status_description"` // the service's words for the status
 
 	Unknown json.RawMessage `json:"-"` // an object with the members that the service document does not name; nil if there are none
-
-	open bool // the status is not PENDING, but end_ts is negative
 }
 
 // UnmarshalJSON reads a transaction that MarshalJSON has written.
@@ -48,9 +46,10 @@ func (t Transaction) MarshalJSON() ([]byte, error) {
 }
 
 // Pending reports whether the purge is in progress: the transaction has not failed, and its status is PENDING in any
-// letter case, or the service sent the placeholder of a pending end_ts. (Open point 9.)
+// letter case, or empty because it was never read, or the service sent the placeholder of a pending end_ts. (Open
+// point 9.)
 func (t *Transaction) Pending() bool {
-	return !t.endedBadly() && (t.open || strings.EqualFold(t.Status, "PENDING"))
+	return !t.endedBadly() && (t.Status == "" || strings.EqualFold(t.Status, "PENDING") || !t.EndTS.IsZero() && t.EndTS.Unix() < 0)
 }
 
 // endedBadly reports whether the transaction has failed (open point 9).
@@ -92,7 +91,9 @@ func (c *conn) fetchTransaction(ctx context.Context, cl call) (*Transaction, err
 		BeginTS: epoch(state.BeginTS), EndTS: epoch(state.EndTS), PercentReceived: state.PercentReceived.Clamp(),
 		Status: state.Status, StatusDescription: state.StatusDescription, Unknown: wire.Unknown(body.Unknown, "transaction_response", state.Unknown),
 	}
-	tx.open = state.EndTS < 0 && !tx.Pending()
+	if state.EndTS < 0 && !tx.Pending() && !tx.endedBadly() {
+		tx.EndTS = time.Unix(-1, 0).UTC()
+	}
 	if tx.Status == "" && tx.Code < http.StatusBadRequest { // it must not look like a successful end
 		return nil, r.bad("no transaction_status", nil)
 	}
@@ -105,9 +106,10 @@ func (c *conn) fetchTransaction(ctx context.Context, cl call) (*Transaction, err
 	return tx, nil
 }
 
-// epoch returns the time of epoch seconds, and the zero time for 0 and for the negative placeholder of a pending end.
+// epoch returns the time of epoch seconds, and the zero time for 0, for the negative placeholder of a pending end, and
+// after the year 9999, which JSON cannot have.
 func epoch(seconds wire.Int) time.Time {
-	if seconds <= 0 {
+	if seconds <= 0 || seconds > 253402300799 {
 		return time.Time{}
 	}
 	return time.Unix(int64(seconds), 0).UTC()

@@ -27,6 +27,9 @@ func Names(body []byte, list string) (items [][]string, wrong string, cause erro
 		if named, ok := object[list]; ok {
 			raw = named
 		}
+		if raw == nil {
+			return nil, "an object without items or " + list, nil
+		}
 	}
 	var read []names
 	if err := wire.Decode(raw, &read); err != nil || read == nil {

@@ -93,10 +93,10 @@ var timestampLayouts = []string{
 }
 
 // ParseTimestamp parses an ISO 8601 timestamp in any of the usual layouts, because the service document specifies none.
-// A timestamp without a zone is in UTC. The result is in UTC.
+// A timestamp without a zone is in UTC. The result is in UTC, and in a year that JSON can have.
 func ParseTimestamp(text string) (time.Time, error) {
 	for _, layout := range timestampLayouts {
-		if at, err := time.Parse(layout, text); err == nil {
+		if at, err := time.Parse(layout, text); err == nil && at.UTC().Year() >= 0 && at.UTC().Year() <= 9999 {
 			return at.UTC(), nil
 		}
 	}
