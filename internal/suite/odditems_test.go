@@ -3,6 +3,7 @@ package suite
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"net/netip"
 	"strings"
 	"testing"
@@ -74,44 +75,39 @@ func dated(name string, at time.Time) string {
 	return fmt.Sprintf("%s at %dh", name, at.Hour())
 }
 
-func tasksOf(f *fixture.Fixture) (items []string, err error) {
-	for task, err := range f.Client.Tasks.All(f.Context(), webdelivery.TaskListOptions{}) {
+// shown reads a sequence to its end or its error, and returns what show makes of its items.
+func shown[T any](seq iter.Seq2[T, error], show func(T) string) (items []string, err error) {
+	for item, err := range seq {
 		if err != nil {
 			return items, err
 		}
-		items = append(items, dated(task.ID, task.EndTime))
+		items = append(items, show(item))
 	}
 	return items, nil
+}
+
+func tasksOf(f *fixture.Fixture) (items []string, err error) {
+	return shown(f.Client.Tasks.All(f.Context(), webdelivery.TaskListOptions{}), func(task webdelivery.Task) string {
+		return dated(task.ID, task.EndTime)
+	})
 }
 
 func progressOf(f *fixture.Fixture) (items []string, err error) {
-	for task, err := range f.Client.Tasks.All(f.Context(), webdelivery.TaskListOptions{}) {
-		if err != nil {
-			return items, err
-		}
-		items = append(items, fmt.Sprint(task.Progress, " %"))
-	}
-	return items, nil
+	return shown(f.Client.Tasks.All(f.Context(), webdelivery.TaskListOptions{}), func(task webdelivery.Task) string {
+		return fmt.Sprint(task.Progress, " %")
+	})
 }
 
 func listsOf(f *fixture.Fixture) (items []string, err error) {
-	for list, err := range f.Client.NetworkLists.All(f.Context(), webdelivery.NetworkListOptions{}) {
-		if err != nil {
-			return items, err
-		}
-		items = append(items, dated(list.ID, list.CreationTimestamp))
-	}
-	return items, nil
+	return shown(f.Client.NetworkLists.All(f.Context(), webdelivery.NetworkListOptions{}), func(list webdelivery.NetworkList) string {
+		return dated(list.ID, list.CreationTimestamp)
+	})
 }
 
 func entriesOf(f *fixture.Fixture) (items []string, err error) {
-	for entry, err := range f.Client.NetworkLists.AllEntries(f.Context(), "l", webdelivery.EntryOptions{}) {
-		if err != nil {
-			return items, err
-		}
-		items = append(items, dated(entry.Entry, entry.CreationTimestamp))
-	}
-	return items, nil
+	return shown(f.Client.NetworkLists.AllEntries(f.Context(), "l", webdelivery.EntryOptions{}), func(entry webdelivery.NetworkListEntry) string {
+		return dated(entry.Entry, entry.CreationTimestamp)
+	})
 }
 
 type oddEvent struct {
@@ -140,12 +136,8 @@ func eventsOf(f *fixture.Fixture) (items []string, err error) {
 
 func exportOf(f *fixture.Fixture) (items []string, err error) {
 	export := f.Client.Stats.NewExport(oddQuery, webdelivery.Cursor{}, webdelivery.ExportOptions{AcceptGap: true})
-	for row, err := range export.All(f.Context()) {
-		if err != nil {
-			return items, err
-		}
+	return shown(export.All(f.Context()), func(row webdelivery.Row) string {
 		ip, _ := row.Get("client_ip")
-		items = append(items, ip.String())
-	}
-	return items, nil
+		return ip.String()
+	})
 }
