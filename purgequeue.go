@@ -68,12 +68,10 @@ type QueueStats struct {
 
 // QueueError is a failed call of [PurgeQueue.Purge]. The URIs of the call that are not among Failures were purged.
 //
-// If the service refuses URIs of a request, the queue halves it, by host first, until the refused ones stand alone. That
-// takes about 15 more requests for one URI of 1,000 of a host, 200 for 20 of them, and some 7 for each refused host, of
-// which up to 5 URIs are sent alone; the calls in the same request wait, at two requests a second. The queue stops
-// after 1 + 15*log2(n) failed requests for n URIs (log2 rounded up). If more is refused than these find in time, callers
-// wait or fail together. A request that is too large for a gateway (413) is halved, too, and so is one that fails
-// despite retries (500, 429, no response) while the service accepts others.
+// If the service refuses URIs of a request, the queue halves it, by host first, until the refused ones stand alone. At
+// two requests a second, that takes about 15 more for one URI of 1,000 of a host, 200 for 20 of them, and some 7 for each
+// refused host; after 1 + 15*log2(n) failed requests for n URIs, the rest fails together. A request that is too large for
+// a gateway (413) is halved, too, and so is one that fails despite retries while the service accepts others.
 type QueueError struct {
 	// Failures are the URIs that the service refused or may not have received, or whose transaction ended badly or has not
 	// ended, in the order of the call, identical ones once.
@@ -275,16 +273,12 @@ func resultOf(r batch.Result) (receipts []*PurgeReceipt, err error) {
 	e := &QueueError{Failures: make([]URIFailure, len(r.Failures)), Outcome: Outcome(r.Outcome)}
 	for i, f := range r.Failures {
 		err := f.Err
-		if receipt, ok := f.Receipt.(*PurgeReceipt); ok && transactionOpen(err) {
+		if receipt, ok := f.Receipt.(*PurgeReceipt); ok && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrQueueClosed)) {
 			err = fmt.Errorf("%w; the service has accepted transaction %d", err, receipt.TransactionID)
 		}
 		e.Failures[i] = URIFailure{unqueued(f.URI), err, Outcome(f.Outcome)}
 	}
 	return receipts, e
-}
-
-func transactionOpen(err error) bool {
-	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrQueueClosed)
 }
 
 // whyLeft returns the error of a caller whose context has ended, with the reason why its purge was not sent, if known.

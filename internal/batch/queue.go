@@ -196,10 +196,8 @@ func (q *Queue) usePermit(permit Permit) (used bool) {
 func (q *Queue) nextLocked() *request {
 	searched := map[string]bool{}
 	for _, r := range q.searching {
-		for _, p := range r.parts {
-			for _, uri := range slices.Concat(p.uris, p.rest) {
-				searched[uri.Host] = true
-			}
+		for _, uri := range r.waiting() {
+			searched[uri.Host] = true
 		}
 	}
 	suspect := func(c *caller) bool { return slices.ContainsFunc(c.hosts, q.hosts.suspect) }
@@ -244,14 +242,6 @@ func (q *Queue) learnSizeLocked(bytes int, response Response) {
 	}
 }
 
-// noteFailure counts an attempt that will be repeated.
-func (q *Queue) noteFailure(err error) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.stats.Requests++
-	q.noteFailureLocked(err)
-}
-
 func (q *Queue) noteFailureLocked(err error) {
 	if q.stats.Failures++; q.stats.Failures == 1 {
 		q.stats.Since = time.Now()
@@ -280,9 +270,7 @@ func (q *Queue) failLocked(err error) {
 		c.end(c.unsent(err))
 	}
 	for _, r := range q.searching {
-		for _, p := range r.parts {
-			r.decide(Response{Err: err, Outcome: outcomes.NotApplied}, slices.Concat(p.uris, p.rest)...)
-		}
+		r.decide(Response{Err: err, Outcome: outcomes.NotApplied}, r.waiting()...)
 		r.parts = nil
 		r.endCallers()
 	}

@@ -65,6 +65,14 @@ func (r *request) addParts(parts ...[]URI) {
 	}
 }
 
+// waiting returns the URIs of all parts.
+func (r *request) waiting() (uris []URI) {
+	for _, p := range r.parts {
+		uris = slices.Concat(uris, p.uris, p.rest)
+	}
+	return uris
+}
+
 // nextPart removes and returns the next part with something to send, or returns nil. It divides parts by what the queue
 // has learned since it added them.
 func (r *request) nextPart() *part {
@@ -115,8 +123,11 @@ func (r *request) settle(uri URI) bool {
 func (r *request) send(p *part, permit Permit) {
 	q, failures := r.queue, 0
 	response := q.work.Send(r.canceled, permit, p.uris, func(err error) {
+		q.mu.Lock()
+		defer q.mu.Unlock()
 		failures++
-		q.noteFailure(err)
+		q.stats.Requests++
+		q.noteFailureLocked(err)
 	})
 	q.underWay.Release(1)
 	response.Err = q.endedByClose(response.Err)
@@ -169,19 +180,11 @@ func (r *request) handle(p *part, response Response) {
 	default:
 		r.decide(response, p.uris...)
 		if response.Refused && !r.merged { // usually it is the only one
-			r.merge()
+			uris := r.waiting()
+			r.merged, r.parts = true, nil
+			r.addParts(uris)
 		}
 	}
-}
-
-// merge combines all parts that wait.
-func (r *request) merge() {
-	var all []URI
-	for _, p := range r.parts {
-		all = slices.Concat(all, p.uris, p.rest)
-	}
-	r.merged, r.parts = true, nil
-	r.addParts(all)
 }
 
 // split adds the first part of URIs that the service refuses together, with the rest: those of hosts that the service

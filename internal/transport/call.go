@@ -142,7 +142,7 @@ func (c *call) prepare() (shown credential, waited time.Duration, err error) {
 		err = errPermitExpired
 	}
 	if c.login != nil {
-		if s, valid := c.login.newest(); valid {
+		if s := c.login.newest(); s.valid {
 			shown = c.t.cookie(s)
 		}
 	}
@@ -226,7 +226,7 @@ func (c *call) carryOut(v verdict) bool {
 		return true
 	case v.action == retryFree:
 		return true
-	case v.action >= renew && c.login.replaced(generation): // so the refusal says nothing about the present session
+	case v.action >= renew && generation < c.login.newest().generation: // so the refusal says nothing about the present session
 		c.newerThan, c.responded = generation, attempt{}
 		return true
 	case v.action == renew:

@@ -25,7 +25,6 @@ type login struct {
 
 	mu      sync.Mutex
 	session session       // from the last login; generation 0 before the first
-	valid   bool          // the session has not been refused
 	worked  bool          // the service has accepted the session
 	pending *pendingLogin // the current login; nil if there is none
 
@@ -39,7 +38,8 @@ type login struct {
 type session struct {
 	token      redact.Secret
 	generation uint64
-	doubted    int // status that may have refused the one before; 0 if none, or if a call has shown whether it was so
+	valid      bool // the service has not refused it
+	doubted    int  // status that may have refused the one before; 0 if none, or if a call has shown whether it was so
 }
 
 // pendingLogin is a login in progress. session and err are set before done is closed.
@@ -82,7 +82,7 @@ func (l *login) current(ctx context.Context, newerThan uint64, doubted int) (ses
 func (l *login) join(ctx context.Context, newerThan uint64, doubted int) (session, *pendingLogin, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.valid && l.session.generation > newerThan {
+	if l.session.valid && l.session.generation > newerThan {
 		return l.session, nil, nil
 	}
 	if l.pending == nil {
@@ -115,8 +115,7 @@ func (l *login) run(ctx context.Context, f *pendingLogin) {
 		}
 		return
 	}
-	l.session = session{token, l.session.generation + 1, f.doubted}
-	l.valid, l.worked = true, false
+	l.session, l.worked = session{token, l.session.generation + 1, true, f.doubted}, false
 	l.learn(token)
 	f.session = l.session
 }
@@ -146,13 +145,13 @@ func (l *login) possible() bool { return l.pending != nil || !time.Now().Before(
 func (l *login) renew(generation uint64, again bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.valid && generation == l.session.generation {
-		l.valid = false
+	if l.session.valid && generation == l.session.generation {
+		l.session.valid = false
 		if !l.worked {
 			l.countRefusal(again, fmt.Errorf("the service refused the session that it had just created: %w", ErrUnauthorized))
 		}
 	}
-	return l.valid || l.possible()
+	return l.session.valid || l.possible()
 }
 
 // doubt reports whether a call whose status may also have another cause, such as a missing permission or a wrong
@@ -166,18 +165,11 @@ func (l *login) doubt(generation uint64, status int) bool {
 	return l.pending != nil || l.possible() && time.Since(l.vain[status]) >= maxCoolDown
 }
 
-// replaced reports whether a later session has taken the place of one.
-func (l *login) replaced(generation uint64) bool {
+// newest returns the newest session.
+func (l *login) newest() session {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return generation < l.session.generation
-}
-
-// newest returns the newest session, and whether it is still valid.
-func (l *login) newest() (s session, valid bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.session, l.valid
+	return l.session
 }
 
 // accepted records that the service accepted a session for a call. mayRefuse reports whether a status would have left in
