@@ -20,7 +20,7 @@ type Auth struct {
 	username string // set by always
 	wrong    error  // what is wrong with a pair that never changes
 	pair     func(context.Context) (username, password string, err error)
-	asks     bool // pair is the user's
+	asks     bool // pair may hang
 	token    redact.Secret
 }
 

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -811,9 +813,22 @@ func TestFilesAndDialectsOfTheEnvironment(t *testing.T) {
 		_, err = webdelivery.NewClientFromEnv()
 		assert.Equal(t, []string{"WEBDELIVERY_DIALECT"}, invalidFields(err), wrong)
 	}
+	t.Setenv("WEBDELIVERY_DIALECT", "")
 	t.Setenv("WEBDELIVERY_USERNAME", "a:b")
 	_, err = webdelivery.NewClientFromEnv()
 	assert.Equal(t, []string{"WEBDELIVERY_USERNAME"}, invalidFields(err))
+
+	if runtime.GOOS == "windows" {
+		return // has no files that hang as a pipe does
+	}
+	hangs, writer, err := os.Pipe()
+	require.NoError(t, err)
+	defer func() { _, _ = hangs.Close(), writer.Close() }()
+	t.Setenv("WEBDELIVERY_USERNAME", fixture.Username)
+	t.Setenv("WEBDELIVERY_PASSWORD_FILE", "/dev/fd/"+strconv.Itoa(int(hangs.Fd())))
+	_, err = webdelivery.NewClientFromEnv(webdelivery.WithAttemptTimeout(10 * time.Millisecond))
+	require.ErrorContains(t, err, "not read within 10ms")
+	assert.Equal(t, []string{"WEBDELIVERY_PASSWORD_FILE"}, invalidFields(err))
 }
 
 // If a user with a session may not purge, all other calls work, and the purges cause one login in 30 s.

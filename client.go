@@ -84,10 +84,10 @@ func (c *Client) URL() string {
 func (c *Client) PurgeLimiter() Limiter { return c.limiter }
 
 // NewClientFromEnv creates a client from the environment. It reads WEBDELIVERY_BASE_URL, WEBDELIVERY_CUSTOMER,
-// WEBDELIVERY_USERNAME, and WEBDELIVERY_PASSWORD_FILE or, without it, WEBDELIVERY_PASSWORD. The file is read again for
-// each attempt, as with [BasicAuthFunc]; trailing line breaks are ignored. WEBDELIVERY_AUTH is basic or session; the
-// default is basic. WEBDELIVERY_DIALECT sets fields of [Dialect], as in "StartTimeParam=startime,EntryKey=value"; the
-// option [WithDialect] overrides it.
+// WEBDELIVERY_USERNAME, and WEBDELIVERY_PASSWORD_FILE or, without it, WEBDELIVERY_PASSWORD. The file is read here and
+// for each attempt, with the time limit of [BasicAuthFunc]; trailing line breaks are ignored. WEBDELIVERY_AUTH is basic or
+// session; the default is basic. WEBDELIVERY_DIALECT sets fields of [Dialect], as in
+// "StartTimeParam=startime,EntryKey=value"; the option [WithDialect] overrides it.
 //
 // If a variable is missing, empty or invalid, it returns a [*ValidationError] whose Field is the name of the
 // variable. If there are several, errors.As finds the first. Otherwise it behaves like [NewClient].
@@ -112,23 +112,12 @@ func NewClientFromEnv(options ...Option) (*Client, error) {
 	if mode != modeBasic && mode != modeSession {
 		return nil, invalid("WEBDELIVERY_AUTH", "%q is neither basic nor session", string(mode))
 	}
-	auth := always(mode, username, password)
+	auth := always(mode, username, cmp.Or(password, "in the file"))
 	if file != "" {
-		read := func() (string, error) {
+		auth.asks, auth.pair = true, func(context.Context) (string, string, error) {
 			text, err := os.ReadFile(file) //nolint:gosec // G304: whoever sets the variable chooses the file
-			return strings.TrimRight(string(text), "\r\n"), err
+			return username, strings.TrimRight(string(text), "\r\n"), err
 		}
-		first, err := read()
-		if err != nil {
-			return nil, invalid("WEBDELIVERY_PASSWORD_FILE", "%v", err)
-		}
-		if what, problem := checkPair(username, first); problem != "" {
-			return nil, invalid(strings.ReplaceAll(variables[what], "PASSWORD", "PASSWORD_FILE"), "%s", problem)
-		}
-		auth = Auth{mode: mode, pair: func(context.Context) (string, string, error) {
-			password, err := read()
-			return username, password, err
-		}}
 	}
 	dialect, err := dialectOf(os.Getenv("WEBDELIVERY_DIALECT"))
 	if err != nil {
@@ -137,6 +126,11 @@ func NewClientFromEnv(options ...Option) (*Client, error) {
 	client, err := NewClient(baseURL, customer, auth, append([]Option{WithDialect(dialect)}, options...)...)
 	if wrong, ok := errors.AsType[*ValidationError](err); ok && variables[wrong.Field] != "" {
 		return nil, &ValidationError{Field: variables[wrong.Field], Reason: wrong.Reason}
+	}
+	if file != "" && err == nil {
+		if _, _, err := client.conn.transport.Ask(context.Background()); err != nil {
+			return nil, invalid("WEBDELIVERY_PASSWORD_FILE", "%v", err)
+		}
 	}
 	return client, err
 }

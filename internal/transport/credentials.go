@@ -16,7 +16,7 @@ import (
 // token is sent as the value of a cookie.
 type Credentials struct {
 	Pair   Pair          // nil if Token is set
-	Asks   bool          // Pair asks a function of the user's, which may hang
+	Asks   bool          // Pair may hang, as a function of the user's may
 	Token  redact.Secret // fixed token, used without a login
 	Cookie string        // name of the cookie that carries a token
 
@@ -86,7 +86,7 @@ func (t *Transport) cookie(s session) credential {
 
 // authorization returns the header for the current pair.
 func (t *Transport) authorization(ctx context.Context) (credential, error) {
-	username, password, err := t.ask(ctx)
+	username, password, err := t.Ask(ctx)
 	if err != nil {
 		return credential{}, unsent("user name and password", err)
 	}
@@ -109,9 +109,9 @@ func (t *Transport) authorization(ctx context.Context) (credential, error) {
 	return credential{name: "Authorization", value: header, generation: s.generation}, nil
 }
 
-// ask calls Pair, within the timeout of an attempt. If a function of the user's ignores its context, its goroutine stays
+// Ask calls Pair, within the timeout of an attempt. If a function of the user's ignores its context, its goroutine stays
 // until it returns, and the call goes on.
-func (t *Transport) ask(ctx context.Context) (username string, password redact.Secret, err error) {
+func (t *Transport) Ask(ctx context.Context) (username string, password redact.Secret, err error) {
 	if !t.Credentials.Asks {
 		return t.Credentials.Pair(ctx)
 	}
