@@ -112,7 +112,7 @@ type QueryEcho struct {
 }
 
 // Query reads one response, of at most 10 rows if the Limit of the query is 0. [Result.Truncated] reports whether more
-// match; All streams every row. [WithMaxResponseBytes] limits the response. If rows are missing, Query returns the
+// match, and those of a trend are logged ([WithLogger]); All streams every row. [WithMaxResponseBytes] limits the response. If rows are missing, Query returns the
 // partial Result together with an [*IncompleteError]. With any other error, the Result is nil. If the response is not a
 // result, the error is [ErrBadResponse].
 func (f *StatsFamily[Q]) Query(ctx context.Context, query Q) (*Result, error) {
@@ -126,6 +126,9 @@ func (f *StatsFamily[Q]) Query(ctx context.Context, query Q) (*Result, error) {
 	in, err := f.whole(ctx, parameters, &kept)
 	if err != nil {
 		return nil, err
+	}
+	if f.rules.aggregated && f.rules.top == 0 && p.Limit == 0 && in.Count() < in.Total() {
+		f.warn(ctx, fmt.Sprintf("the response has %d of %d rows, because the query has no Limit; All reads every row", in.Count(), in.Total()))
 	}
 	rows := make([]Row, 0, in.Count())
 	for row := range kept.rows.All() {
@@ -209,10 +212,10 @@ func (f *StatsFamily[Q]) All(ctx context.Context, query Q) iter.Seq2[Row, error]
 }
 
 // Warnings says, in plain words, which part of the time range of a query the service may no longer have, so that rows are
-// missing or hits are too low: raw events before [EventsRetention], and trends finer than [GranularityFor] returns. It
-// sends nothing, and returns nil if there is nothing to report or the query is invalid. Query and All send such a query
-// anyway, and log the warnings, see [WithLogger]. Because clocks differ, data up to 5 minutes older than the limit causes
-// no warning.
+// missing or hits are too low: raw events before [EventsRetention], and trends finer than [GranularityFor] returns. With
+// GranularityDay it also says whether the range begins, or ends before today, within a day of UTC. It sends nothing, and
+// returns nil if there is nothing to report or the query is invalid. Query and All send such a query anyway, and log the
+// warnings, see [WithLogger]. Because clocks differ, data up to 5 minutes older than the limit causes no warning.
 func (f *StatsFamily[Q]) Warnings(query Q) []string {
 	p := query.params()
 	if _, err := f.parameters(&p); err != nil {
@@ -243,7 +246,7 @@ func (f *StatsFamily[Q]) streamAll(ctx context.Context, parameters string, p sta
 			return nil
 		}
 		p.Limit = f.rules.withHeadroom(one.Total())
-		if f.rules.top == 0 && f.rules.warnings(&p, time.Now().Add(time.Hour)) == nil { // the service drops and reorders no rows meanwhile
+		if f.rules.top == 0 && f.rules.gone(&p, time.Now().Add(time.Hour)) == nil { // the service drops and reorders no rows meanwhile
 			s.announced = one.Total()
 		}
 		if parameters, err = f.parameters(&p); err != nil {

@@ -499,7 +499,7 @@ func inLog(t *testing.T, test func(f *fixture.Fixture, log func() string)) {
 func TestQueriesBeyondTheRetention(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // of a bubble
-	const events, hits = "raw events are kept for three days and today", "is kept for a "
+	const day, events, hits = "does not begin and end with a day in UTC", "raw events are kept for three days and today", "is kept for a "
 	for _, tt := range []struct {
 		start       time.Time
 		granularity webdelivery.Granularity // of trends; "" for raw events
@@ -512,6 +512,7 @@ func TestQueriesBeyondTheRetention(t *testing.T) {
 		{now.AddDate(0, -2, 0), webdelivery.GranularityHour, hits + "month; hits before that may be missing, so use granularity day"},
 		{now.AddDate(0, 0, -8), webdelivery.GranularityHour, ""},
 		{now.AddDate(-1, 0, 0), webdelivery.GranularityDay, ""},
+		{now.AddDate(0, 0, -7).Add(-time.Hour), webdelivery.GranularityDay, day},
 	} {
 		inLog(t, func(f *fixture.Fixture, log func() string) {
 			check := func(call string, warnings []string, err error) {
@@ -524,7 +525,7 @@ func TestQueriesBeyondTheRetention(t *testing.T) {
 					return
 				}
 				require.Len(f, warnings, 1, call)
-				assert.Contains(f, warnings[0], "the time range begins at "+tt.start.Format("2006-01-02T15:04:05"), call)
+				assert.Contains(f, warnings[0], tt.start.Format("2006-01-02T15:04:05"), call)
 				assert.Contains(f, warnings[0], tt.want, call)
 				assert.Equal(f, 1, strings.Count(logged, "webdelivery: statistics"), "%s: %s", call, logged)
 				assert.Contains(f, logged, tt.want, call)
@@ -541,11 +542,35 @@ func TestQueriesBeyondTheRetention(t *testing.T) {
 				check("Export", stats.Events.Warnings(query), errors.Join(err1, err2))
 				return
 			}
-			query := webdelivery.TrendsQuery{Dimensions: dimensions, Start: tt.start, End: now, Granularity: tt.granularity}
+			query := webdelivery.TrendsQuery{Dimensions: dimensions, Start: tt.start, End: now, Granularity: tt.granularity, Limit: 100}
 			_, err := stats.WAFTrends.Query(f.Context(), query)
 			check("Query", stats.WAFTrends.Warnings(query), err)
 			_, err = collect(stats.WAFTrends.All(f.Context(), query))
 			check("All", stats.WAFTrends.Warnings(query), err)
 		})
 	}
+}
+
+// A trend without a Limit is logged if it is cut. A top-K is cut on purpose, and so is a query with a Limit.
+func TestTrendsCutBySilence(t *testing.T) {
+	t.Parallel()
+	inLog(t, func(f *fixture.Fixture, log func() string) {
+		end := time.Now()
+		start := end.Add(-12 * time.Hour)
+		countries := webdelivery.TrendsQuery{
+			Dimensions: []string{webdelivery.DimClientCountryCode}, Start: start, End: end, Granularity: webdelivery.Granularity5Minute,
+		}
+		result, err := f.Client.Stats.WAFTrends.Query(f.Context(), countries)
+		require.NoError(f, err)
+		require.True(f, result.Truncated())
+		assert.Contains(f, log(), fmt.Sprintf("the response has 10 of %d rows, because the query has no Limit", result.TotalResults))
+		countries.Limit = 3
+		_, err = f.Client.Stats.WAFTrends.Query(f.Context(), countries)
+		require.NoError(f, err)
+		_, err = f.Client.Stats.TrafficShapingTopK(webdelivery.TrafficShapingByCountry).Query(f.Context(), webdelivery.TrafficShapingTopKQuery{
+			Dimensions: countries.Dimensions, Start: start, End: end,
+		})
+		require.NoError(f, err)
+		assert.Empty(f, log())
+	})
 }

@@ -65,8 +65,9 @@ const (
 )
 
 // Granularity is the width of the time buckets of a trend. [GranularityFor] returns one that suits the time range. If
-// the service no longer has data that fine for the whole time range, the hits are only partial sums, and
-// [StatsFamily.Warnings] says so. (Service document, [section 4.2]; open point 13.)
+// the service no longer has data that fine for the whole time range, or the range begins or ends within a day of
+// [GranularityDay], which is one of UTC (open point 35), some hits are only partial sums, and [StatsFamily.Warnings] says
+// so. (Service document, [section 4.2].)
 //
 // [section 4.2]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#42-common-rules-for-security-statistics-queries
 type Granularity string
@@ -370,10 +371,23 @@ func (f *statsRules) complete(got, total, limit int64, all bool) error {
 // building of a query and its call.
 const clockSlack = 5 * time.Minute
 
-// warnings says which part of the time range of a query the service may no longer have (sections 6 and 8). Nothing in
-// the response shows that: rows are missing, or their sums are too small. A query without a granularity has no warning,
-// nor has a top-K, because the document does not say how long their data is kept. p must be valid.
+// warnings returns what gone does, and says whether the first or last row of daily buckets counts less than a day. p must
+// be valid.
 func (f *statsRules) warnings(p *statsParams, now time.Time) []string {
+	const day = 24 * time.Hour // Truncate leaves the start of a day in UTC
+	cut := func(t time.Time) bool { return !t.Equal(t.Truncate(day)) }
+	all := f.gone(p, now)
+	if p.Granularity == GranularityDay && (cut(p.Start) || cut(p.End) && p.End.Before(now.Truncate(day))) {
+		all = append(all, fmt.Sprintf("the time range from %s to %s does not begin and end with a day in UTC, so its first or last row counts less than a day",
+			p.Start.Format(timeLayout), p.End.Format(timeLayout)))
+	}
+	return all
+}
+
+// gone says which part of the time range of a query the service may no longer have (sections 6 and 8). Nothing in the
+// response shows that: rows are missing, or their sums are too small. A query without a granularity has no warning, nor
+// has a top-K, because the document does not say how long their data is kept.
+func (f *statsRules) gone(p *statsParams, now time.Time) []string {
 	start := p.Start.Add(clockSlack) // shifting now instead could change the day a month before it
 	if !f.aggregated {
 		kept := EventsRetention(now)

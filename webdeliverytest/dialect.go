@@ -45,6 +45,7 @@ type Dialect struct {
 
 	NoRows string // rows of a result without any: "array" (empty), "null"
 	Total  string // total_results: "integer", "float" (1.0)
+	Absent string // a dimension that an event lacks, in rows and filters: "null", "empty" (the string ""), "dash" ("-")
 
 	// Vocabulary selects the words in the events of WithEvents: "document" (such as CUSTOM and WARN) or "portal". The
 	// words of "portal" are the types WAF, Rate Limit and Custom, the severities High, Medium, Low and Info, and the
@@ -59,7 +60,7 @@ func WithDialect(d Dialect) Option {
 			TasksPrefix: d.TasksPrefix, StartTimeParam: d.StartTimeParam, EntryKey: d.EntryKey, EntryDeletePath: d.EntryDeletePath,
 			BatchDeletionMethod: d.BatchDeletionMethod, SessionReply: d.SessionReply, PurgeReply: d.PurgeReply, TooFast: d.TooFast,
 			Final: d.Final, Errors: d.Errors, EntriesReply: d.EntriesReply, NextURI: d.NextURI, NoRows: d.NoRows,
-			Total: d.Total, Vocabulary: d.Vocabulary,
+			Total: d.Total, Absent: d.Absent, Vocabulary: d.Vocabulary,
 		}
 		return nil // the fake checks it
 	}

@@ -190,6 +190,13 @@ func TestOptions(t *testing.T) {
 			_, response = w.get("/tasks?count=1")
 			assert.Contains(t, response, `"next_uri":"?count=1&page=2"`)
 		}},
+		"absent dimensions": {[]webdeliverytest.Option{
+			webdeliverytest.WithNow(func() time.Time { return start }), webdeliverytest.WithDialect(webdeliverytest.Dialect{Absent: "dash"}),
+		}, func(t *testing.T, w wire) {
+			w.srv.AddEvents(webdeliverytest.Event{Time: start.Add(-time.Minute), Domain: "www.example.com"})
+			_, response := w.get("/stats/security/events/data?dimensions=client_ip,domain&filters=client_asn%3d%3d-&starttime=2026-03-01T07:30:00&endtime=2026-03-01T08:00:00")
+			assert.Contains(t, response, `,"-","www.example.com"]]`)
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -121,9 +121,12 @@ func TestDialectsAreTold(t *testing.T) {
 			},
 		},
 		"results": {
-			dialect: testserver.Dialect{NoRows: "null", Total: "float"},
-			report:  map[string]string{"2.4 rows and total_results of a result without rows": "rows: null, total_results: 0.0"},
-			differ:  []string{"2.4 total_results is an integer"},
+			dialect: testserver.Dialect{NoRows: "null", Total: "float", Absent: "empty"},
+			report: map[string]string{
+				"2.4 rows and total_results of a result without rows": "rows: null, total_results: 0.0",
+				"2.4 a dimension that an event lacks":                 `"client_asn: ", "client_browser: ", "rule_id: ", "waf_action: "`,
+			},
+			differ: []string{"2.4 total_results is an integer"},
 		},
 		"a gateway: query":        {dialect: testserver.Dialect{NextURI: "query"}, report: nextURI("a query alone")},
 		"a gateway: last element": {dialect: testserver.Dialect{NextURI: "last-element"}, report: nextURI("relative to the page")},

@@ -104,6 +104,17 @@ func resultRules() []Rule {
 			one, more := p.result(events, with("limit", "1")).total(), p.result(events, with("limit", "20")).total()
 			p.want(one == more, "it is %d with limit 1 and %d with limit 20", one, more)
 		}),
+		open("2.4", 51, "a dimension that an event lacks", func(p *probe) {
+			lacking := map[string]bool{}
+			for _, name := range []string{"client_browser", "client_asn", "rule_id", "waf_action"} {
+				for _, value := range p.someRows(with("dimensions", name), with("limit", "1000")).values(name) {
+					if text := fmt.Sprint(value.value); value.null() || text == "" || text == "-" {
+						lacking[name+": "+text] = true
+					}
+				}
+			}
+			p.saw("%s", list(lacking))
+		}),
 		open("2.4", 30, "order of the members of a result", func(p *probe) {
 			p.saw("%s", strings.Join(p.data(events).members(), ", "))
 		}),

@@ -19,7 +19,7 @@ type Dialect struct {
 	TasksPrefix, StartTimeParam, EntryKey, EntryDeletePath, BatchDeletionMethod string
 
 	// Responses. webdeliverytest has these, too.
-	SessionReply, PurgeReply, TooFast, Final, Errors, EntriesReply, NextURI, NoRows, Total, Vocabulary string
+	SessionReply, PurgeReply, TooFast, Final, Errors, EntriesReply, NextURI, NoRows, Total, Absent, Vocabulary string
 
 	TaskPage string // task lists: "envelope" (service document, section 2.6), "array", "tasks" (an object with that member)
 
@@ -69,6 +69,7 @@ var spellings = []Spelling{
 	{"TopKTotal", []string{"rows", "groups"}},
 	{"NoRows", []string{"array", "null"}},
 	{"Total", []string{"integer", "float"}},
+	{"Absent", []string{"null", "empty", "dash"}},
 	{"Vocabulary", []string{"document", "portal"}},
 }
 

@@ -79,7 +79,10 @@ func (c *call) statsQuery(f *family) (*statsQuery, error) {
 	if err != nil {
 		return nil, err
 	}
-	lookup := func(name string) (column, error) { return f.column(name, g) }
+	lookup := func(name string) (column, error) {
+		col, err := f.column(name, g)
+		return col.showing(absentValues[q.dialect.Absent]), err
+	}
 	if err := q.readSpan(g); err != nil {
 		return nil, err
 	}
@@ -147,6 +150,22 @@ func (f *family) column(name string, g *granularity) (column, error) {
 	}
 	c.of = g.bucket
 	return c, nil
+}
+
+// absentValues are what a row has for a dimension that the event lacks (open point 51), by Dialect.Absent.
+var absentValues = map[string]value{"empty": {kind: text}, "dash": {kind: text, text: "-"}}
+
+// showing returns the column with another value in place of null.
+func (c column) showing(absent value) column {
+	of := c.of
+	c.of = func(e *record) value {
+		v := of(e)
+		if v.kind == null {
+			return absent
+		}
+		return v
+	}
+	return c
 }
 
 // readSpan reads the times, and leaves out the part that is no longer stored: that part gives no rows, and no error.
