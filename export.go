@@ -266,14 +266,17 @@ func (e *Export) Follow(ctx context.Context, every time.Duration, options ...Wai
 		p := polling{waiter: w, good: time.Now()}
 		var failure, final error
 		for ctx.Err() == nil {
-			before := failure
+			before, began, reading := failure, time.Now(), time.Duration(0)
 			failure = nil
 			goOn := yield(func(yield func(Row, error) bool) {
+				from := time.Now()
 				failure, final = e.round(ctx, &p, yield)
+				reading += time.Since(from)
 			})
 			if !goOn || final != nil {
 				return
 			}
+			p.good = p.good.Add(time.Since(began) - reading) // nothing could be read in the loop body
 			if before == nil {
 				p.good = time.Now() // an outage begins after the first round that fails
 			}
@@ -290,7 +293,8 @@ func (e *Export) round(ctx context.Context, p *polling, yield func(Row, error) b
 	for row, err := range e.All(ctx) {
 		switch {
 		case err == nil:
-			if p.good = time.Now(); !yield(row, nil) {
+			goOn := yield(row, nil)
+			if p.good = time.Now(); !goOn {
 				return nil, nil
 			}
 		case ctx.Err() != nil:

@@ -625,13 +625,15 @@ func TestWhatEndsFollow(t *testing.T) {
 	for name, tc := range map[string]struct {
 		status      func(since time.Duration) int
 		is          error
+		body        time.Duration // of the loop, after each round
 		least, most time.Duration
 	}{
-		"the context":        {between(0, 0, 0), nil, time.Hour, time.Hour},
-		"down for a while":   {between(time.Minute, 10*time.Minute, 503), nil, time.Hour, time.Hour},
-		"down for ever":      {between(-1, time.Hour, 503), webdelivery.ErrServer, 10 * time.Minute, 11 * time.Minute},
-		"rejected":           {between(-1, time.Hour, 404), webdelivery.ErrNotFound, 0, time.Second},
-		"a revoked password": {between(time.Minute, time.Hour, 401), webdelivery.ErrUnauthorized, time.Minute, 3 * time.Minute},
+		"the context":        {between(0, 0, 0), nil, 0, time.Hour, time.Hour},
+		"down for a while":   {between(time.Minute, 10*time.Minute, 503), nil, 0, time.Hour, time.Hour},
+		"a slow loop":        {between(10*time.Minute, 30*time.Minute, 503), nil, 12 * time.Minute, time.Hour, 80 * time.Minute},
+		"down for ever":      {between(-1, time.Hour, 503), webdelivery.ErrServer, 0, 10 * time.Minute, 11 * time.Minute},
+		"rejected":           {between(-1, time.Hour, 404), webdelivery.ErrNotFound, 0, 0, time.Second},
+		"a revoked password": {between(time.Minute, time.Hour, 401), webdelivery.ErrUnauthorized, 0, time.Minute, 3 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -651,6 +653,7 @@ func TestWhatEndsFollow(t *testing.T) {
 							rows++
 						}
 					}
+					time.Sleep(tc.body)
 				}
 				require.ErrorIs(e, last, tc.is)
 				if tc.is == nil {
