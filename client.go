@@ -147,7 +147,7 @@ var variables = map[string]string{
 //   - path is relative to {baseURL}/{customer}/v1. It starts with a slash, is escaped, and may have a query. A full URL
 //     below that base is valid, too.
 //   - in is encoded as the JSON body; pass JSON as a json.RawMessage. If it is nil, Do sends no body.
-//   - out is a pointer that Do decodes the JSON response into. A *json.RawMessage gets the body unchanged. Into anything
+//   - out is a pointer that Do decodes the JSON response into. A *json.RawMessage gets the whole body. Into anything
 //     else, an empty body cannot be decoded. If out is nil, Do reads no result from the body.
 //
 // An HTML page is an error, and if the body of the response has a code of 400 or more, Do returns an error, whatever

@@ -82,8 +82,8 @@
 //
 // Comments name the section of the [service document] that they follow. Where it leaves something open, an [open point]
 // records what the SDK does; if your service spells a request differently, see [WithDialect]. [Client.Do] sends
-// requests that have no method here. Unknown members of a response are ignored, and unknown statuses and types are
-// passed through as strings. Package webdeliverytest is a strict fake of the service for your tests.
+// requests that have no method here, and reads members of a response that the types here do not have. Unknown statuses
+// and types are passed through as strings. Package webdeliverytest is a strict fake of the service for your tests.
 //
 // [tour]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/tour.md
 // [service document]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md

@@ -337,7 +337,7 @@ func ExampleClient_Do() {
 	defer stop()
 	ctx := context.Background()
 
-	var response json.RawMessage
+	var response json.RawMessage // also members that Task does not have
 	err := client.Do(ctx, http.MethodGet, "/tasks/task-1", nil, &response)
 
 	fmt.Println(json.Valid(response), err)

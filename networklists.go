@@ -3,7 +3,6 @@ package webdelivery
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -68,25 +67,16 @@ type NetworkList struct {
 	EntriesBatchDeletionURI string    `json:"entries_batch_deletion_uri"`
 	CreationTimestamp       time.Time `json:"creation_timestamp,omitzero"` // when it was created
 	ModifiedTimestamp       time.Time `json:"modified_timestamp,omitzero"` // zero if it was never modified
-
-	Unknown json.RawMessage `json:"-"` // an object with the members that the service document does not name; nil if there are none
-}
-
-// UnmarshalJSON reads a list as the service sends it. An entry that is null or empty is an error.
-func (l *NetworkList) UnmarshalJSON(b []byte) error {
-	type plain NetworkList
-	l.List = nil
-	if err := wire.DecodeKnown(b, (*plain)(l), &l.Unknown); err != nil {
-		return err
-	}
-	if i := slices.Index(l.List, ""); i >= 0 {
-		return fmt.Errorf("list[%d] is null or empty", i)
-	}
-	return nil
 }
 
 func (l *NetworkList) identity() string { return l.ID }
-func (l *NetworkList) lacks() string    { return lacksID(l.ID) }
+
+func (l *NetworkList) lacks() string {
+	if i := slices.Index(l.List, ""); i >= 0 {
+		return fmt.Sprintf("list[%d]", i) // it is null or empty
+	}
+	return lacksID(l.ID)
+}
 
 // NetworkListEntry is one entry of a list, as in the entries collection. (Service document, [section 2.6].)
 //
@@ -98,27 +88,13 @@ type NetworkListEntry struct {
 	AddedBy           string    `json:"added_by"`                    // user who added it
 	CreationTimestamp time.Time `json:"creation_timestamp,omitzero"` // when it was added, in UTC; zero if it cannot be read
 
-	Unknown json.RawMessage `json:"-"` // an object with the members that the service document does not name; nil if there are none
-
 	undated bool // the service sent a CreationTimestamp that cannot be read
-}
-
-// MarshalJSON writes the unknown members, too.
-func (l NetworkList) MarshalJSON() ([]byte, error) {
-	type plain NetworkList
-	return wire.EncodeKnown(plain(l), l.Unknown)
-}
-
-// MarshalJSON writes the unknown members, too.
-func (e NetworkListEntry) MarshalJSON() ([]byte, error) {
-	type plain NetworkListEntry
-	return wire.EncodeKnown(plain(e), e.Unknown)
 }
 
 // UnmarshalJSON reads an entry as the service sends it.
 func (e *NetworkListEntry) UnmarshalJSON(b []byte) error {
 	type plain NetworkListEntry
-	err := wire.DecodeKnown(b, (*plain)(e), &e.Unknown)
+	err := wire.Decode(b, (*plain)(e))
 	e.undated = false
 	if err == nil && e.CreationTimestamp.IsZero() {
 		var sent struct {

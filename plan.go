@@ -283,7 +283,6 @@ func (s *NetworkListsService) shown(p *Plan) *Plan {
 	s.conn.redactAll(&shown.Name)
 	for i, e := range shown.Remove {
 		s.conn.redactAll(&e.ID, &e.URI, &e.Entry, &e.AddedBy)
-		e.Unknown = nil
 		shown.Remove[i] = e
 	}
 	return &shown

@@ -3,14 +3,11 @@ package webdelivery
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
@@ -49,20 +46,6 @@ type PurgeReceipt struct {
 	Description   string `json:"description"`            // the service's words
 	TransactionID int64  `json:"transaction_id"`         // above 0
 	StatusURI     string `json:"transaction_status_uri"` // as sent; /transactions/<id> if that is not the address of this transaction
-
-	Unknown json.RawMessage `json:"-"` // an object with the members that the service document does not name; nil if there are none
-}
-
-// UnmarshalJSON reads a receipt that MarshalJSON has written.
-func (r *PurgeReceipt) UnmarshalJSON(b []byte) error {
-	type plain PurgeReceipt
-	return wire.DecodeKnown(b, (*plain)(r), &r.Unknown)
-}
-
-// MarshalJSON writes the members of a receipt on one level, and the unknown ones.
-func (r PurgeReceipt) MarshalJSON() ([]byte, error) {
-	type plain PurgeReceipt
-	return wire.EncodeKnown(plain(r), r.Unknown)
 }
 
 // Submit sends one purge and returns when the service has accepted it. [PurgeService.Wait] waits until the caches have
@@ -117,15 +100,13 @@ func (r *response) receipt() (*PurgeReceipt, error) {
 		Description   string    `json:"description"`
 		TransactionID wire.Int  `json:"transaction_id"`
 		PurgeResponse struct {
-			TransactionStatusURI string         `json:"transaction_status_uri"`
-			Unknown              jsontext.Value `json:",embed"`
+			TransactionStatusURI string `json:"transaction_status_uri"`
 		} `json:"purge_response"`
-		Unknown jsontext.Value `json:",embed"`
 	}
 	err := r.decodeObject(&body)
 	receipt := &PurgeReceipt{
 		Code: int(body.Code), Description: body.Description, TransactionID: int64(body.TransactionID),
-		StatusURI: body.PurgeResponse.TransactionStatusURI, Unknown: wire.Unknown(body.Unknown, "purge_response", body.PurgeResponse.Unknown),
+		StatusURI: body.PurgeResponse.TransactionStatusURI,
 	}
 	if err != nil {
 		*receipt = PurgeReceipt{} // it may hold a part of the body

@@ -330,7 +330,7 @@ func TestTransactionFieldsAreThoseOfTheDocument(t *testing.T) {
 		`{"code":200,"description":"d","transaction_id":7,"new":{},"transaction_response":{"begin_ts":1795163400,
 			"end_ts":1795163460,"percent_received_responses":100,"transaction_status":"COMPLETE","transaction_status_description":"s","new":1}}`: {
 			Code: 200, Description: "d", TransactionID: 7, BeginTS: begin, EndTS: begin.Add(time.Minute), PercentReceived: 100,
-			Status: "COMPLETE", StatusDescription: "s", Unknown: json.RawMessage(`{"new":{},"transaction_response":{"new":1}}`),
+			Status: "COMPLETE", StatusDescription: "s",
 		},
 		`{"code":200,"transaction_id":7,"transaction_response":{"begin_ts":1795163400,"end_ts":-1,
 			"percent_received_responses":33,"transaction_status":"PENDING"}}`: {

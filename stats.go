@@ -112,9 +112,10 @@ type QueryEcho struct {
 }
 
 // Query reads one response, of at most 10 rows if the Limit of the query is 0. [Result.Truncated] reports whether more
-// match, and those of a trend are logged ([WithLogger]); All streams every row. [WithMaxResponseBytes] limits the response. If rows are missing, Query returns the
-// partial Result together with an [*IncompleteError]. With any other error, the Result is nil. If the response is not a
-// result, the error is [ErrBadResponse].
+// match; All streams every row. A trend that is cut because it has no Limit is logged ([WithLogger]).
+// [WithMaxResponseBytes] limits the response. If rows are missing, Query returns the partial Result together with an
+// [*IncompleteError]. With any other error, the Result is nil. If the response is not a result, the error is
+// [ErrBadResponse].
 func (f *StatsFamily[Q]) Query(ctx context.Context, query Q) (*Result, error) {
 	p := query.params()
 	parameters, err := f.parameters(&p)

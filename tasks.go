@@ -41,8 +41,6 @@ type Task struct {
 	User        Reference  `json:"user,omitzero"`         // who started it
 	Target      Reference  `json:"target,omitzero"`       // what it works on
 	ErrorInfo   *ErrorInfo `json:"error_info,omitempty"`  // not nil when it ended with an error condition
-
-	Unknown json.RawMessage `json:"-"` // an object with the members that the service document does not name; nil if there are none
 }
 
 func (t *Task) identity() string { return t.ID }
@@ -59,38 +57,11 @@ type ErrorInfo struct {
 	Details []ErrorDetail `json:"details,omitempty"` // may be empty
 	Message string        `json:"message,omitempty"` // free text of the service
 	Type    string        `json:"type,omitempty"`    // the document has no list of types
-
-	Unknown json.RawMessage `json:"-"` // an object with the members that the service document does not name; nil if there are none
 }
 
 // ErrorDetail is one detail of an error condition.
 type ErrorDetail struct {
 	Message string `json:"message"` // free text of the service
-}
-
-// UnmarshalJSON reads a task as the service sends it. A timestamp may lack the colon in its zone. A timestamp without
-// a zone is in UTC.
-func (t *Task) UnmarshalJSON(b []byte) error {
-	type plain Task
-	return wire.DecodeKnown(b, (*plain)(t), &t.Unknown)
-}
-
-// MarshalJSON writes the unknown members, too.
-func (t Task) MarshalJSON() ([]byte, error) {
-	type plain Task
-	return wire.EncodeKnown(plain(t), t.Unknown)
-}
-
-// UnmarshalJSON reads the error_info of a task.
-func (i *ErrorInfo) UnmarshalJSON(b []byte) error {
-	type plain ErrorInfo
-	return wire.DecodeKnown(b, (*plain)(i), &i.Unknown)
-}
-
-// MarshalJSON writes the unknown members, too.
-func (i ErrorInfo) MarshalJSON() ([]byte, error) {
-	type plain ErrorInfo
-	return wire.EncodeKnown(plain(i), i.Unknown)
 }
 
 // ended reports whether the task is complete or has an error condition (open point 4).
@@ -254,7 +225,7 @@ func (s *TasksService) taskCall(id string) call {
 // TaskError means that a task ended with an error condition, although all calls succeeded. The task may have made part
 // of its changes, so the outcome is [OutcomeUnknown].
 type TaskError struct {
-	Task *Task // the last state that was read, without Unknown, which an error does not show; its ErrorInfo is not nil
+	Task *Task // the last state that was read; its ErrorInfo is not nil
 }
 
 // Error returns one line with the id of the task, and the type, message and details of its error_info.
@@ -281,7 +252,6 @@ func (s *TasksService) failed(t *Task) *TaskError {
 		texts = append(texts, &t.ErrorInfo.Details[i].Message)
 	}
 	s.conn.redactAll(texts...)
-	t.Unknown, t.ErrorInfo.Unknown = nil, nil // nobody knows what they hold
 	return &TaskError{t}
 }
 

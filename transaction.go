@@ -3,15 +3,12 @@ package webdelivery
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 	"github.com/webdelivery/webdelivery-go/internal/wire"
@@ -29,20 +26,6 @@ type Transaction struct {
 	PercentReceived   int       `json:"percent_received_responses"`     // percentage of the caches that have responded
 	Status            string    `json:"transaction_status"`             // PENDING, or the service's word for the end
 	StatusDescription string    `json:"transaction_status_description"` // the service's words for the status
-
-	Unknown json.RawMessage `json:"-"` // an object with the members that the service document does not name; nil if there are none
-}
-
-// UnmarshalJSON reads a transaction that MarshalJSON has written.
-func (t *Transaction) UnmarshalJSON(b []byte) error {
-	type plain Transaction
-	return wire.DecodeKnown(b, (*plain)(t), &t.Unknown)
-}
-
-// MarshalJSON writes the members of a transaction on one level, and the unknown ones.
-func (t Transaction) MarshalJSON() ([]byte, error) {
-	type plain Transaction
-	return wire.EncodeKnown(plain(t), t.Unknown)
 }
 
 // Pending reports whether the purge is in progress: the transaction has not failed, and its status is PENDING in any
@@ -73,14 +56,12 @@ func (c *conn) fetchTransaction(ctx context.Context, cl call) (*Transaction, err
 		Description         string    `json:"description"`
 		TransactionID       wire.Int  `json:"transaction_id"`
 		TransactionResponse struct {
-			BeginTS           wire.Int       `json:"begin_ts"`
-			EndTS             wire.Int       `json:"end_ts"`
-			PercentReceived   wire.Int       `json:"percent_received_responses"`
-			Status            string         `json:"transaction_status"`
-			StatusDescription string         `json:"transaction_status_description"`
-			Unknown           jsontext.Value `json:",embed"`
+			BeginTS           wire.Shown `json:"begin_ts"`
+			EndTS             wire.Shown `json:"end_ts"`
+			PercentReceived   wire.Shown `json:"percent_received_responses"`
+			Status            string     `json:"transaction_status"`
+			StatusDescription string     `json:"transaction_status_description"`
 		} `json:"transaction_response"`
-		Unknown jsontext.Value `json:",embed"`
 	}
 	if err := r.decodeObject(&body); err != nil {
 		return nil, err
@@ -89,7 +70,7 @@ func (c *conn) fetchTransaction(ctx context.Context, cl call) (*Transaction, err
 	tx := &Transaction{
 		Code: int(body.Code), Description: body.Description, TransactionID: int64(body.TransactionID),
 		BeginTS: epoch(state.BeginTS), EndTS: epoch(state.EndTS), PercentReceived: state.PercentReceived.Clamp(),
-		Status: state.Status, StatusDescription: state.StatusDescription, Unknown: wire.Unknown(body.Unknown, "transaction_response", state.Unknown),
+		Status: state.Status, StatusDescription: state.StatusDescription,
 	}
 	if state.EndTS < 0 && !tx.Pending() && !tx.endedBadly() {
 		tx.EndTS = time.Unix(-1, 0).UTC()
@@ -108,7 +89,7 @@ func (c *conn) fetchTransaction(ctx context.Context, cl call) (*Transaction, err
 
 // epoch returns the time of epoch seconds, and the zero time for 0, for the negative placeholder of a pending end, and
 // after the year 9999, which JSON cannot have.
-func epoch(seconds wire.Int) time.Time {
+func epoch(seconds wire.Shown) time.Time {
 	if seconds <= 0 || seconds > 253402300799 {
 		return time.Time{}
 	}
@@ -183,7 +164,6 @@ func (s *PurgeService) wait(ctx context.Context, id int64, known bool, read func
 	}})
 	if err == nil && tx.endedBadly() {
 		s.conn.redactAll(&tx.Description, &tx.Status, &tx.StatusDescription) // they become part of an error
-		tx.Unknown = nil                                                     // so do these, and nobody knows what they hold
 		err = &TransactionError{tx}
 	}
 	return tx, err
@@ -192,7 +172,7 @@ func (s *PurgeService) wait(ctx context.Context, id int64, known bool, read func
 // TransactionError is a purge transaction that ended badly, although all calls succeeded. Some of its URIs may be
 // purged, so its outcome is [OutcomeUnknown]. (Open point 9.)
 type TransactionError struct {
-	Transaction *Transaction // its last state, without Unknown, which an error does not show
+	Transaction *Transaction // its last state
 }
 
 // Error returns the id of the transaction with its status, code and descriptions, on one line.

@@ -225,7 +225,7 @@ func examine(ctx context.Context, out io.Writer, t conformance.Target, report io
 	list(out, "Differs from the service document (open point, section, rule: what was seen):", results, conformance.Differs)
 	list(out, "The document leaves it open (open point of docs/open-points.md, section, subject: what was seen):", results, conformance.Seen)
 	if unnamed := service.Unnamed(); unnamed != nil {
-		fmt.Fprintf(out, "The document does not name these members, which the SDK keeps in the field Unknown of the type:\n  %s\n\n", strings.Join(unnamed, "\n  "))
+		fmt.Fprintf(out, "The document does not name these members, by type of the SDK:\n  %s\n\n", strings.Join(unnamed, "\n  "))
 	}
 	tellDialect(out, service.Dialect())
 	if report != nil {

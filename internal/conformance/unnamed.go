@@ -10,8 +10,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 )
 
-// A service may send members that the document does not name. That breaks no rule; the SDK keeps them in the fields
-// Unknown of its types.
+// A service may send members that the document does not name. That breaks no rule.
 
 // documented has the members that the document names in each type of the SDK, and in an object within. A member that
 // holds such an object is not listed.

@@ -7,9 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -146,7 +146,9 @@ func FuzzTask(f *testing.F) {
 		complete, _ := member(plain, "complete").(bool)
 		assert.Equal(t, complete, task.Complete)
 		if digits, ok := member(plain, "progress").(json.Number); ok {
-			assert.Equal(t, whole(digits), sameZero(digits, int64(task.Progress)))
+			if f, err := digits.Float64(); err == nil && math.Abs(f) < 1<<31 {
+				assert.Equal(t, int(f), task.Progress)
+			}
 		}
 		assert.Equal(t, member(plain, "error_info") != nil, task.ErrorInfo != nil)
 		assert.Equal(t, textOf(member(plain, "user"), "id"), task.User.ID)
@@ -175,15 +177,7 @@ func FuzzTask(f *testing.F) {
 	})
 }
 
-// sameZero prints a number as it was sent if that was minus zero.
-func sameZero(sent json.Number, n int64) string {
-	if whole(sent) == "-0" && n == 0 {
-		return "-0"
-	}
-	return strconv.FormatInt(n, 10)
-}
-
-// whole cuts the fraction of a number that the SDK has read as an integer, which is zero.
+// whole cuts the fraction of a number that the SDK has read as an integer.
 func whole(sent json.Number) string {
 	digits, _, _ := strings.Cut(sent.String(), ".")
 	return digits
@@ -256,8 +250,8 @@ func FuzzTransaction(f *testing.F) {
 		response := member(plain, "transaction_response")
 		assert.Equal(t, textOf(response, "transaction_status"), tx.Status)
 		end, _ := member(response, "end_ts").(json.Number)
-		seconds, _ := strconv.ParseInt(whole(end), 10, 64)
-		assert.Equal(t, !bad && (seconds < 0 || strings.EqualFold(tx.Status, "PENDING")), tx.Pending(), "open point 9")
+		seconds, _ := end.Float64()
+		assert.Equal(t, !bad && (seconds <= -1 || strings.EqualFold(tx.Status, "PENDING")), tx.Pending(), "open point 9")
 		if digits, ok := member(plain, "transaction_id").(json.Number); ok {
 			if zero, err := digits.Float64(); err == nil && zero == 0 { // none
 				digits = "7"
@@ -266,13 +260,12 @@ func FuzzTransaction(f *testing.F) {
 		}
 		for name, at := range map[string]time.Time{"begin_ts": tx.BeginTS, "end_ts": tx.EndTS} {
 			if digits, ok := member(response, name).(json.Number); ok {
-				seconds, err := strconv.ParseInt(whole(digits), 10, 64)
-				require.NoError(t, err)
+				seconds, _ := digits.Float64()
 				switch {
-				case seconds > 253402300799: // the last second of the year 9999
+				case seconds >= 253402300800: // after the last second of the year 9999
 					assert.True(t, at.IsZero(), name)
-				case seconds > 0:
-					assert.Equal(t, seconds, at.Unix(), name)
+				case seconds >= 1:
+					assert.Equal(t, int64(seconds), at.Unix(), name)
 				default:
 					assert.LessOrEqual(t, at.Unix(), int64(0), name)
 				}

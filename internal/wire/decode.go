@@ -13,7 +13,6 @@ import (
 	"iter"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -99,17 +98,15 @@ func ErrorText(body []byte) string {
 	return w.Text()
 }
 
-// options makes a null leave a value unchanged, as in encoding/json, and decodes integers and times as the service writes
+// options makes a null leave a value unchanged, as in encoding/json, and decodes numbers and times as the service writes
 // them.
-var options = optionsWith(unmarshalTime)
-
-func optionsWith(unmarshalTime func([]byte, *time.Time) error) json.Options {
-	return json.JoinOptions(jsonv1.MergeWithLegacySemantics(true), json.WithUnmarshalers(json.JoinUnmarshalers(
-		json.UnmarshalFunc(unmarshalTime), json.UnmarshalFunc(unmarshalWhole[int]), json.UnmarshalFunc(unmarshalWhole[int64]))))
-}
+var options = json.JoinOptions(jsonv1.MergeWithLegacySemantics(true), json.WithUnmarshalers(json.JoinUnmarshalers(
+	json.UnmarshalFunc(unmarshalTime), json.UnmarshalFunc(unmarshalShown), json.UnmarshalFunc(unmarshalWhole[int64]))))
 
 // Decode decodes a complete JSON text. Unlike encoding/json, it matches names case-sensitively and rejects duplicate
-// ones. If it returns an error, out may be partly filled.
+// ones. A time that cannot be read is zero, so that one item does not cost those around it, and so is a number of the type
+// int, which is for people; one on which something depends is an int64 or an [Int]. If Decode returns an error, out may
+// be partly filled.
 func Decode(text []byte, out any) error { return json.Unmarshal(text, out, options) }
 
 // UnboundedNames is a jsontext option that accepts duplicate names. Without it, the tokenizer remembers every name of

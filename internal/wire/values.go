@@ -53,8 +53,29 @@ func unmarshalWhole[T ~int | ~int64](b []byte, n *T) error {
 	return nil
 }
 
+// Shown is a number for people, such as a percentage, of which nothing but the sign matters. A fraction is dropped, a
+// large number becomes 2^53, and what is no number leaves it unchanged.
+type Shown int64
+
+// UnmarshalJSON decodes a number, which may be quoted.
+func (n *Shown) UnmarshalJSON(b []byte) error {
+	const most = 1 << 53
+	f, _ := strconv.ParseFloat(strings.Trim(string(b), `"`), 64) // infinite if it is too large
+	if strings.ContainsAny(string(b), "0123456789") {
+		*n = Shown(min(max(f, -most), most))
+	}
+	return nil
+}
+
+func unmarshalShown(b []byte, n *int) error {
+	shown := Shown(*n)
+	err := shown.UnmarshalJSON(b)
+	*n = shown.Clamp()
+	return err
+}
+
 // Clamp returns the nearest 32-bit integer, which fits an int on all platforms.
-func (n Int) Clamp() int { return int(min(max(n, math.MinInt32), math.MaxInt32)) }
+func (n Shown) Clamp() int { return int(min(max(n, math.MinInt32), math.MaxInt32)) }
 
 // Present is true if a member is present and not null.
 type Present bool
@@ -65,8 +86,8 @@ func (p *Present) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// unmarshalTime decodes a timestamp. An empty string and null become the zero time.
-func unmarshalTime(b []byte, at *time.Time) (err error) {
+// unmarshalTime decodes a timestamp. One that cannot be read, like an empty string and null, becomes the zero time.
+func unmarshalTime(b []byte, at *time.Time) error {
 	if n := len(b); n >= 2 && b[0] == '"' {
 		plain, ok := PlainTimestamp(b[1:n-1], new(Date))
 		if *at = plain; ok {
@@ -74,13 +95,9 @@ func unmarshalTime(b []byte, at *time.Time) (err error) {
 		}
 	}
 	var text string
-	if err := json.Unmarshal(b, &text); err != nil {
-		return err
-	}
-	if *at = (time.Time{}); text != "" {
-		*at, err = ParseTimestamp(text)
-	}
-	return err
+	_ = json.Unmarshal(b, &text)
+	*at, _ = ParseTimestamp(text)
+	return nil
 }
 
 var timestampLayouts = []string{
