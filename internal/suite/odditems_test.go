@@ -50,15 +50,26 @@ func TestOneOddItem(t *testing.T) {
 		{"/tasks", pageOf(`3`, `"half"`), progressOf, "1 %, 0 %, 3 %", nil},
 		{"/tasks", pageOf(`3.5`, `50`), progressOf, "", webdelivery.ErrBadResponse},
 		{"/tasks", `{"items":[{"id":"1"},null],"total":2}`, tasksOf, "", webdelivery.ErrBadResponse},
-		{"/network-lists", page(list, `"yesterday"`), listsOf, "1 at 12h, 2 undated, 3 at 12h", nil},
-		{"/network-lists/l/entries", page(entry, `"1999-12-31T24:00:00Z"`), entriesOf, "192.0.2.1 at 12h, 192.0.2.2 undated, 192.0.2.3 at 12h", nil},
-		{"/network-lists/l/entries", page(`{"id":"N","creation_timestamp":T}`, `"","entry":"192.0.2.1"`), entriesOf, "", webdelivery.ErrBadResponse},
-		{"/security/raw/data", result(good+`,["1999-12-31T12:00:00Z",""],`+good, `"3"`), eventsOf, "192.0.2.1, not an address, 192.0.2.1", nil},
-		{"/security/raw/data", result(good+`,["1999-12-31T12:00:00Z"],`+good, "3"), eventsOf, "", webdelivery.ErrBadResponse},
-		{"/security/raw/data", result(good+`,["1999-12-31T24:00:00Z","192.0.2.2"],`+good, "3"), exportOf, "192.0.2.1", webdelivery.ErrBadResponse},
+		{"/config/networklists", page(list, `"yesterday"`), listsOf, "1 at 12h, 2 undated, 3 at 12h", nil},
+		{"/config/networklists/*/entries", page(entry, `"1999-12-31T24:00:00Z"`), entriesOf, "192.0.2.1 at 12h, 192.0.2.2 undated, 192.0.2.3 at 12h", nil},
+		{"/config/networklists/*/entries", page(entry, `"1999-12-31T24:00:00Z"`), planOf, "- 192.0.2.1, - 192.0.2.3, 1 undated", nil},
+		{"/config/networklists/*/entries", page(`{"id":"N","creation_timestamp":T}`, `"","entry":"192.0.2.1"`), entriesOf, "", webdelivery.ErrBadResponse},
+		{"/config/networklists/*/entries", `{"items":[{"id":"1","entry":"XK"},{"id":"2","entry":"192.0.2.2"}],"total":2}`, planOf, "- XK (AddEntries cannot add it back), - 192.0.2.2", nil},
+		{"/config/networklists/*/entries", `{"items":[{"id":"1","entry":"192.0.2.1"},{"id":"2","entry":""}],"total":2}`, planOf, "", webdelivery.ErrBadResponse},
+		{"/cache/purge", `{"transaction_id":"5","code":"201","description":null}`, receiptOf, "5", nil},
+		{"/cache/purge", `{"transaction_id":5.5,"code":201}`, receiptOf, "", webdelivery.ErrBadResponse},
+		{"/transactions/5", `{"transaction_id":5.0,"transaction_response":{"transaction_status":"COMPLETE","begin_ts":"noon","percent_received_responses":99.5}}`, transactionOf, "COMPLETE 99 %", nil},
+		{"/transactions/5", `{"transaction_id":5,"transaction_response":{"transaction_status":"","end_ts":1}}`, transactionOf, "", webdelivery.ErrBadResponse},
+		{"/stats/security/events/dimensions", `["client_ip",null,"domain"]`, dimensionsOf, "", webdelivery.ErrBadResponse},
+		{"/stats/security/events/data", result(good+`,["1999-12-31T12:00:00Z",""],`+good, `"3"`), eventsOf, "192.0.2.1, not an address, 192.0.2.1", nil},
+		{"/stats/security/events/data", result(good+`,["1999-12-31T12:00:00Z"],`+good, "3"), eventsOf, "", webdelivery.ErrBadResponse},
+		{"/stats/security/events/data", result(good+","+good, `2`), exportOf, "192.0.2.1, 192.0.2.1", nil},
+		{"/stats/security/events/data", strings.NewReplacer(`"client_ip"}`, `"client_ip"},{"name":"new"}`, `.1"]`, `.1",""]`).Replace(result(good, "1")), exportOf, "192.0.2.1", nil},
+		{"/stats/security/events/data", result(good+`,["1999-12-31T12:00:00Z",{}]`, "2"), eventsOf, "", webdelivery.ErrBadResponse},
+		{"/stats/security/events/data", result(good+`,["1999-12-31T24:00:00Z","192.0.2.2"],`+good, "3"), exportOf, "192.0.2.1", webdelivery.ErrBadResponse},
 	} {
 		fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
-			f.AddFault(testserver.Fault{Path: "/**", Status: 200, Body: c.body})
+			f.AddFault(testserver.Fault{Path: c.path, Status: 200, Body: c.body})
 			items, err := c.read(f)
 			if c.is != nil {
 				assert.ErrorIs(f, err, c.is, c.body)
@@ -110,6 +121,40 @@ func entriesOf(f *fixture.Fixture) (items []string, err error) {
 	return shown(f.Client.NetworkLists.AllEntries(f.Context(), "l", webdelivery.EntryOptions{}), func(entry webdelivery.NetworkListEntry) string {
 		return dated(entry.Entry, entry.CreationTimestamp)
 	})
+}
+
+func planOf(f *fixture.Fixture) (items []string, err error) {
+	id := f.Srv.AddNetworkList(testserver.NetworkListSpec{Name: "l", Type: "IP"})
+	young := func(e webdelivery.NetworkListEntry) bool { return time.Since(e.CreationTimestamp) < time.Hour }
+	plan, err := f.Client.NetworkLists.Plan(f.Context(), id, nil, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAll, Protect: young})
+	if err != nil {
+		return nil, err
+	}
+	items = strings.Split(strings.TrimSpace(plan.String()), "\n")[1:]
+	if plan.Undated > 0 {
+		items = append(items, fmt.Sprint(plan.Undated, " undated"))
+	}
+	return items, nil
+}
+
+func receiptOf(f *fixture.Fixture) (items []string, err error) {
+	receipt, err := f.Client.Purge.Submit(f.Context(), webdelivery.PurgeRequest{URIs: []webdelivery.PurgeURI{webdelivery.Exact("https://www.example.com/")}})
+	if err != nil {
+		return nil, err
+	}
+	return []string{fmt.Sprint(receipt.TransactionID)}, nil
+}
+
+func transactionOf(f *fixture.Fixture) (items []string, err error) {
+	tx, err := f.Client.Purge.Status(f.Context(), 5)
+	if err != nil {
+		return nil, err
+	}
+	return []string{fmt.Sprintf("%s %d %%", tx.Status, tx.PercentReceived)}, nil
+}
+
+func dimensionsOf(f *fixture.Fixture) ([]string, error) {
+	return f.Client.Stats.Events.Dimensions(f.Context())
 }
 
 type oddEvent struct {
