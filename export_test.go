@@ -538,6 +538,27 @@ func TestTheEndOfAnExport(t *testing.T) {
 	}
 }
 
+// Reached stays where it is while events are missing that the service has announced, so that a lag shows.
+func TestReachedStaysWhileEventsAreMissing(t *testing.T) {
+	t.Parallel()
+	inExport(t, eventsOf(10, 1), func(e *anExport) {
+		e.query.End = time.Time{}
+		time.Sleep(time.Until(exported.Add(time.Hour)))
+		export := e.from(webdelivery.Cursor{})
+		e.all(export)
+		reached := exported.Add(55 * time.Minute)
+		assert.Equal(e, reached, export.Cursor().Reached())
+		time.Sleep(10 * time.Minute)
+		e.service.total = func(_, total, _ int) int { return total + 1 }
+		_, err := e.read(export, math.MaxInt)
+		require.ErrorAs(e, err, new(*webdelivery.IncompleteError))
+		assert.Equal(e, reached, export.Cursor().Reached())
+		e.service.total = nil
+		e.all(export)
+		assert.Equal(e, exported.Add(65*time.Minute), export.Cursor().Reached())
+	})
+}
+
 // A key is the first half of the SHA-256 of the customer, the number of the event among identical ones, its time in
 // nanoseconds and its row without the time. Receivers have stored it, so it must not change.
 func TestKeysOfEvents(t *testing.T) {
