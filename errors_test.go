@@ -182,7 +182,7 @@ func TestAnErrorSaysOnceWhoseItIs(t *testing.T) {
 		&webdelivery.TransactionError{Transaction: &webdelivery.Transaction{Status: "FAILED"}}, &webdelivery.TransactionError{},
 		&webdelivery.IncompleteError{Path: "/tasks", Reason: "a circle"}, &webdelivery.IncompleteError{Got: 1, Total: 2},
 		&webdelivery.ScanError{Column: "c", Err: errors.New("no")},
-		&webdelivery.PartialError{Err: webdelivery.ErrBadResponse}, queueError(webdelivery.ErrBadResponse), &webdelivery.UndecidedError{}, &webdelivery.UndecidedError{RefusedAlone: 1},
+		&webdelivery.PartialError{Err: webdelivery.ErrBadResponse}, queueError(webdelivery.ErrBadResponse),
 		&webdelivery.PartialError{}, &webdelivery.QueueError{}, &webdelivery.ScanError{}, &webdelivery.Error{},
 	}
 	for _, err := range inner {

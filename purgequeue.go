@@ -24,8 +24,8 @@ import (
 // the purge may have been sent.
 var ErrQueueClosed = batch.ErrClosed
 
-// Sentinels for an [*UndecidedError]: the service refused a URI together with others, and the queue did not send it
-// alone. Neither matches [ErrBadRequest].
+// Errors of a URI that the service refused together with others, and that the queue did not send alone. Neither matches
+// [ErrBadRequest].
 var (
 	// ErrRefusedTogether means that the service refused so many URIs or hosts of the request that the queue stopped
 	// searching. The service may accept these: purge them again.
@@ -124,38 +124,14 @@ func (e *QueueError) Unwrap() (causes []error) {
 
 func (e *QueueError) outcomeOfWrite() Outcome { return e.Outcome }
 
-// UndecidedError is the error of a URI that the service refused together with others, and that the queue did not send
-// alone: the service has not said whether it refuses this URI. It matches [ErrHostRefused] if RefusedAlone is not 0, and
-// [ErrRefusedTogether] otherwise.
-type UndecidedError struct {
-	Host         string // host of the URI, if it is refused as a whole; "" also for URIs without a host
-	RefusedAlone int    // URIs of the host that the service refused alone, none being accepted meanwhile
-	StatusCode   int    // of a refusal of other URIs
-	Code         int    // in the body of that refusal
-}
-
-// Error says why the URI was not sent alone, and whether to purge it again.
-func (e *UndecidedError) Error() string {
-	if e.RefusedAlone == 0 {
-		return ErrRefusedTogether.Error()
+// undecided returns the error of a URI that was refused together with others. alone is how many URIs of its host were
+// refused alone, or 0 if the search has ended.
+func undecided(host string, alone int) error {
+	if alone == 0 {
+		return &outcomeError{ErrRefusedTogether, OutcomeNotApplied}
 	}
-	return fmt.Sprintf("%shost %s refused: the service refused %d of its URIs alone and accepted none meanwhile, so this one was not sent alone; "+
-		"repeating helps only when rights or configuration change", prefix, redact.Line(cmp.Or(e.Host, `""`)), e.RefusedAlone)
-}
-
-// Is matches [ErrHostRefused] or [ErrRefusedTogether].
-func (e *UndecidedError) Is(target error) bool {
-	return target == ErrHostRefused && e.RefusedAlone > 0 || target == ErrRefusedTogether && e.RefusedAlone == 0
-}
-
-func (e *UndecidedError) outcomeOfWrite() Outcome { return OutcomeNotApplied }
-
-func undecided(host string, alone int, refusal error) error {
-	e := &UndecidedError{Host: host, RefusedAlone: alone}
-	if r, ok := errors.AsType[*Error](refusal); ok {
-		e.StatusCode, e.Code = r.StatusCode, r.Code
-	}
-	return e
+	return &outcomeError{fmt.Errorf("%w: the service refused %d URIs of %s alone and accepted none meanwhile, so this one was not sent alone; "+
+		"repeating helps only when rights or configuration change", ErrHostRefused, alone, redact.Line(cmp.Or(host, `""`))), OutcomeNotApplied}
 }
 
 // PurgeQueue combines the purges of any number of goroutines into few requests. [PurgeService.NewQueue] creates it.

@@ -29,10 +29,11 @@ type RemoteError struct {
 	Message     string                        // text of the original error, on one line and at most 4 KiB
 	Response    *webdelivery.Error            // the rejected request, without header and body; nil if there is none
 	Transaction *webdelivery.TransactionError // the failed transaction; nil if there is none
-	Undecided   *webdelivery.UndecidedError   // the service refused the URI only together with others; nil if not
-
-	Unauthorized, RateLimited bool // it matches ErrUnauthorized, ErrRateLimited, which a 403 or 503 alone does not tell
+	Matches     []string                      // texts of errors of package webdelivery that it matches, beside those of Response
 }
+
+// sentinels are what a response does not tell: a 403 or 503 alone may mean several things.
+var sentinels = []error{webdelivery.ErrUnauthorized, webdelivery.ErrRateLimited, webdelivery.ErrHostRefused, webdelivery.ErrRefusedTogether}
 
 // Error returns Message.
 func (e *RemoteError) Error() string { return e.Message }
@@ -45,23 +46,22 @@ func (e *RemoteError) Unwrap() (causes []error) {
 	if e.Transaction != nil {
 		causes = append(causes, e.Transaction)
 	}
-	if e.Undecided != nil {
-		causes = append(causes, e.Undecided)
-	}
-	if e.Unauthorized {
-		causes = append(causes, webdelivery.ErrUnauthorized)
-	}
-	if e.RateLimited {
-		causes = append(causes, webdelivery.ErrRateLimited)
+	for _, known := range sentinels {
+		if slices.Contains(e.Matches, known.Error()) {
+			causes = append(causes, known)
+		}
 	}
 	return causes
 }
 
 func remote(err error) *RemoteError {
 	e := &RemoteError{Message: oneLine(err)}
-	e.Unauthorized, e.RateLimited = errors.Is(err, webdelivery.ErrUnauthorized), errors.Is(err, webdelivery.ErrRateLimited)
 	e.Transaction, _ = errors.AsType[*webdelivery.TransactionError](err)
-	e.Undecided, _ = errors.AsType[*webdelivery.UndecidedError](err)
+	for _, known := range sentinels {
+		if errors.Is(err, known) {
+			e.Matches = append(e.Matches, known.Error())
+		}
+	}
 	if response, ok := errors.AsType[*webdelivery.Error](err); ok {
 		public := *response
 		public.Header, public.Body = nil, nil

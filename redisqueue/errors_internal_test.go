@@ -16,12 +16,12 @@ import (
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	alone := &webdelivery.Error{Method: http.MethodPost, StatusCode: http.StatusBadRequest, Description: "not yours", Body: []byte("secret"), Header: http.Header{"A": {"b"}}}
-	host := &webdelivery.UndecidedError{Host: "www.example.com", RefusedAlone: 6, StatusCode: 400, Code: 7}
+	host := fmt.Errorf("%w: www.example.com", webdelivery.ErrHostRefused)
 	original := &webdelivery.QueueError{Outcome: webdelivery.OutcomeUnknown, Failures: []webdelivery.URIFailure{
 		{URI: webdelivery.Exact("https://www.example.com/alone"), Err: alone, Outcome: webdelivery.OutcomeNotApplied},
 		{URI: webdelivery.Exact("https://www.example.com/host"), Err: host, Outcome: webdelivery.OutcomeUnknown},
 		{URI: webdelivery.Exact("https://www.example.com/another"), Err: host, Outcome: webdelivery.OutcomeUnknown},
-		{URI: webdelivery.Exact("https://www.example.com/together"), Err: new(webdelivery.UndecidedError), Outcome: webdelivery.OutcomeApplied},
+		{URI: webdelivery.Exact("https://www.example.com/together"), Err: webdelivery.ErrRefusedTogether, Outcome: webdelivery.OutcomeApplied},
 		{URI: webdelivery.Exact("https://www.example.com/login"), Err: fmt.Errorf("%w: 403", webdelivery.ErrUnauthorized)},
 	}}
 	sent := result{receipts: []*webdelivery.PurgeReceipt{{TransactionID: 1}, {TransactionID: 2}}, err: original}
@@ -45,8 +45,6 @@ func TestRoundTrip(t *testing.T) {
 	}
 	refused, _ := errors.AsType[*webdelivery.Error](failure.Failures[0].Err)
 	assert.Equal(t, &webdelivery.Error{Method: http.MethodPost, StatusCode: http.StatusBadRequest, Description: "not yours"}, refused)
-	undecided, _ := errors.AsType[*webdelivery.UndecidedError](failure.Failures[1].Err)
-	assert.Equal(t, original.Failures[1].Err, undecided)
 
 	got = decode(result{receipts: sent.receipts[:1]}.encode())
 	assert.Equal(t, result{receipts: sent.receipts[:1]}, got)

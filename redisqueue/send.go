@@ -315,7 +315,8 @@ func faultOf(r result) (cause error) {
 // isFault reports whether an error may be that of this process alone: no response, or refused credentials.
 func isFault(err error) bool {
 	e, answered := errors.AsType[*webdelivery.Error](err)
-	return !errors.As(err, new(*webdelivery.UndecidedError)) && (!answered || e.StatusCode == 0 || errors.Is(e, webdelivery.ErrUnauthorized))
+	return !errors.Is(err, webdelivery.ErrHostRefused) && !errors.Is(err, webdelivery.ErrRefusedTogether) &&
+		(!answered || e.StatusCode == 0 || errors.Is(e, webdelivery.ErrUnauthorized))
 }
 
 // transaction waits for a transaction of an entry. The more transactions are open, the slower each is polled. A process

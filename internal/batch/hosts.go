@@ -42,7 +42,7 @@ func (hs *hosts) suspect(name string) bool {
 }
 
 // learn records what a response says about the hosts of the URIs.
-func (hs *hosts) learn(uris []URI, response Response, undecided func(host string, alone int, refusal error) error) {
+func (hs *hosts) learn(uris []URI, response Response, undecided func(host string, alone int) error) {
 	for _, of := range byHost(uris) {
 		name := of[0].Host
 		h := hs.known[name]
@@ -56,7 +56,7 @@ func (hs *hosts) learn(uris []URI, response Response, undecided func(host string
 			if h.last = time.Now(); !h.accepted && len(h.refused) < several && !slices.Contains(h.refused, uris[0]) {
 				h.refused = append(h.refused, uris[0])
 			}
-			h.undecided = undecided(name, len(h.refused), response.Err)
+			h.undecided = undecided(name, len(h.refused))
 		default:
 			continue
 		}

@@ -173,7 +173,7 @@ func TestRefusedHostsTravelApart(t *testing.T) {
 
 		w.requests = nil
 		got = <-w.put(w.Context(), "AB")
-		assert.Equal(w, ended{failed: "AB", text: "host A: 5 alone, refused", outcome: outcomes.NotApplied, after: got.after}, got)
+		assert.Equal(w, ended{failed: "AB", text: "host A: 5 alone", outcome: outcomes.NotApplied, after: got.after}, got)
 		assert.Empty(w, w.requests, "for 10 s it is known")
 		time.Sleep(10 * time.Second)
 		bad, good = w.put(w.Context(), "AB"), w.put(w.Context(), "c")

@@ -109,7 +109,7 @@ func (r *request) settle(uri URI) bool {
 	case h.whole():
 		refused.Err = h.undecided
 	case r.left <= 0 && r.failed.Refused:
-		refused.Err = r.queue.work.Undecided("", 0, r.failed.Err)
+		refused.Err = r.queue.work.Undecided("", 0)
 	case r.left <= 0:
 		refused = r.failed
 	default:

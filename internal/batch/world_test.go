@@ -192,11 +192,11 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func undecided(host string, alone int, refusal error) error {
+func undecided(host string, alone int) error {
 	if alone > 0 {
-		return fmt.Errorf("host %s: %d alone, %v", host, alone, refusal) //nolint:errorlint // it is not of these URIs
+		return fmt.Errorf("host %s: %d alone", host, alone)
 	}
-	return fmt.Errorf("together: %v", refusal) //nolint:errorlint // as above
+	return errors.New("together")
 }
 
 // ended is the result of a Put.
