@@ -26,7 +26,10 @@ func purgeAfterDeploy(ctx context.Context, client *webdelivery.Client, changed [
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
-	request := webdelivery.PurgeRequest{Action: webdelivery.ActionPurge, URIs: webdelivery.ExactAll(changed...)}
+	var request webdelivery.PurgeRequest
+	for _, uri := range changed {
+		request.URIs = append(request.URIs, webdelivery.Exact(uri))
+	}
 	receipt, err := client.Purge.Submit(ctx, request)
 	switch {
 	case errors.Is(err, webdelivery.ErrInvalid), errors.Is(err, webdelivery.ErrBadRequest):

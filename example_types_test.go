@@ -35,16 +35,11 @@ func ExamplePurgeQueue() {
 	// purged: true 2 of 2
 }
 
-func ExampleExactBoth() {
-	for _, uri := range webdelivery.ExactBoth("www.example.com/app.css") {
-		fmt.Println(uri.URIPattern)
-	}
-	request := webdelivery.PurgeRequest{Action: webdelivery.ActionPurge, URIs: webdelivery.ExactAll("www.example.com/app.css")}
+func ExampleExact() {
+	request := webdelivery.PurgeRequest{URIs: []webdelivery.PurgeURI{webdelivery.Exact("www.example.com/app.css")}}
 	fmt.Println(request.Validate())
 	// Output:
-	// https://www.example.com/app.css
-	// http://www.example.com/app.css
-	// webdelivery: invalid uris[0].uri_pattern: has no protocol, so it would purge http alone; begin with https://, or use ExactBoth for both protocols, or Prefix for everything that begins with it
+	// webdelivery: invalid uris[0].uri_pattern: has no protocol, so it would purge http alone; begin with https://, or use Prefix for everything that begins with it
 }
 
 // An outbox: rows of a table that are to be purged, and are deleted once they are. One Purge for each row, from some

@@ -350,10 +350,3 @@ func TestTransactionFieldsAreThoseOfTheDocument(t *testing.T) {
 		assert.Equal(t, want.EndTS.IsZero(), !bytes.Contains(encoded, []byte("end_ts")), "%s", encoded)
 	}
 }
-
-// A URI alone is checked as in a request, and the field has no index.
-func TestValidateOneURI(t *testing.T) {
-	t.Parallel()
-	require.NoError(t, webdelivery.Exact("https://www.example.com/a").Validate())
-	refusedAs(t, "uri_pattern", webdelivery.Exact("www.example.com/a").Validate(), "Validate")
-}

@@ -22,59 +22,27 @@ const (
 	MatchPrefix MatchMode = "PREFIX_LITERAL"
 )
 
-// PurgeURI is one pattern of a purge. Create it with [Exact], [ExactBoth], [ExactAll] or [Prefix], which refuse what the
-// service would accept without purging what was meant; a struct literal is sent without these checks.
+// PurgeURI is one pattern of a purge, see [Exact] and [Prefix]. A purge refuses, with a [*ValidationError], what the
+// service would refuse, and what it would accept without purging what was meant; [Client.Do] sends anything.
 type PurgeURI struct {
 	MatchMode             MatchMode `json:"match_mode"`                         // required
-	URIPattern            string    `json:"uri_pattern"`                        // required; UTF-8 without a fragment, blanks or control characters (open points 44, 48)
+	URIPattern            string    `json:"uri_pattern"`                        // required; UTF-8 without a fragment, blanks or control characters
 	CacheKeyModifierRegex string    `json:"cache_key_modifier_regex,omitempty"` // "" matches any; see WithCacheKeyModifier
-
-	// doubtful means that Exact or Prefix got a pattern that probably means something else. It is false for every URI that
-	// can be sent, so that these equal their struct literals.
-	doubtful bool
 }
 
 // Exact matches one object of one protocol: https://host/path and http://host/path are two objects. The pattern is sent
-// unchanged. The purge returns a [*ValidationError] if the pattern has no protocol, which the service would take as
-// http alone, if it has no host, or if it ends in *, which is not a wildcard. (Service document, [section 4.4].)
+// unchanged. It needs a protocol, without which the service would take it as http alone, and a host, and may not end in
+// *, which is not a wildcard. (Service document, [section 4.4].)
 //
 // [section 4.4]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#44-cache-purge-and-transactions
-func Exact(uri string) PurgeURI {
-	return PurgeURI{MatchMode: MatchExact, URIPattern: uri}.marked()
-}
-
-func (u PurgeURI) marked() PurgeURI {
-	u.doubtful = u.doubt() != ""
-	return u
-}
-
-// ExactBoth matches one object over https and over http: it returns an [Exact] for each. The URI may have either
-// protocol, or none.
-func ExactBoth(uri string) []PurgeURI {
-	protocol, domain, after := split(uri)
-	if one := Exact(uri); protocol != "" && one.doubtful {
-		return []PurgeURI{one}
-	}
-	return ExactAll("https://"+domain+after, "http://"+domain+after)
-}
-
-// ExactAll returns an [Exact] for each URI.
-func ExactAll(uris ...string) []PurgeURI {
-	all := make([]PurgeURI, len(uris))
-	for i, uri := range uris {
-		all[i] = Exact(uri)
-	}
-	return all
-}
+func Exact(uri string) PurgeURI { return PurgeURI{MatchMode: MatchExact, URIPattern: uri} }
 
 // Prefix matches everything under a directory, or every name that starts with the pattern, over http and https. The
 // protocol is optional: host/path is enough. The pattern needs a host and is sent unchanged. A * after the domain is
-// invalid, because it is not a wildcard there. (Service document, [section 4.4]; open point 48.)
+// invalid, because it is not a wildcard there. (Service document, [section 4.4].)
 //
 // [section 4.4]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#44-cache-purge-and-transactions
-func Prefix(uri string) PurgeURI {
-	return PurgeURI{MatchMode: MatchPrefix, URIPattern: uri}.marked()
-}
+func Prefix(uri string) PurgeURI { return PurgeURI{MatchMode: MatchPrefix, URIPattern: uri} }
 
 // WithCacheKeyModifier returns a copy of a Prefix that only matches objects with this modifier in their cache key. The
 // modifier is a plain string, which may end in a single *, the wildcard. If it has another *, or u is an [Exact], the
@@ -105,15 +73,12 @@ func (u PurgeURI) patternProblem() string {
 		return fmt.Sprintf("contains %s at byte %d; remove it, or write %s if it belongs to the URI", what, at, url.PathEscape(string(r)))
 	case strings.Contains(u.URIPattern, "#"):
 		return "contains a fragment (#), which never reaches a cache; remove it, or write %23"
-	case u.doubtful:
-		return u.doubt()
-	default:
-		return ""
 	}
+	return u.doubt()
 }
 
-// doubt returns what is wrong with the pattern of [Exact] or [Prefix]: it would purge what hardly anybody means, and the
-// service would report COMPLETE. Rule 3 of section 4.4 allows a wildcard in the domain alone.
+// doubt returns why a pattern would purge what hardly anybody means, although the service would report COMPLETE. Rule 3 of
+// section 4.4 allows a wildcard in the domain alone.
 func (u PurgeURI) doubt() string {
 	protocol, domain, after := split(u.URIPattern)
 	switch {
@@ -129,8 +94,7 @@ func (u PurgeURI) doubt() string {
 	case u.MatchMode == MatchPrefix:
 		return ""
 	case protocol == "":
-		return "has no protocol, so it would purge http alone; begin with https://, or use ExactBoth for both protocols, or Prefix " +
-			"for everything that begins with it"
+		return "has no protocol, so it would purge http alone; begin with https://, or use Prefix for everything that begins with it"
 	case strings.HasSuffix(after, "*"):
 		return "ends in *, which is not a wildcard; use Prefix without the * for everything that begins with it"
 	default:
@@ -190,15 +154,6 @@ func (u PurgeURI) modifierProblem() string {
 	default:
 		return ""
 	}
-}
-
-// Validate returns a [*ValidationError] if the service would refuse the URI for what it is, as [PurgeRequest.Validate]
-// does, with the name of the member as its Field.
-func (u PurgeURI) Validate() error {
-	if field, reason := u.problem(); reason != "" {
-		return invalid(field, "%s", reason)
-	}
-	return nil
 }
 
 // problem returns the member of the URI that is wrong, and why; both are "" if none is.

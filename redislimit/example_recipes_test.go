@@ -27,8 +27,8 @@ func sharedQueue(rdb redis.UniversalClient) (*webdelivery.PurgeQueue, error) {
 }
 
 // purgeFrom may be called from any number of goroutines, on any number of machines.
-func purgeFrom(ctx context.Context, queue *webdelivery.PurgeQueue, uris ...string) error {
-	_, err := queue.Purge(ctx, webdelivery.ExactAll(uris...)...)
+func purgeFrom(ctx context.Context, queue *webdelivery.PurgeQueue, uris ...webdelivery.PurgeURI) error {
+	_, err := queue.Purge(ctx, uris...)
 	var down *redislimit.UnavailableError
 	var failed *webdelivery.QueueError
 	switch {
@@ -58,7 +58,7 @@ func Example_manyMachines() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 
-	err = purgeFrom(ctx, queue, "https://www.example.com/app.css")
+	err = purgeFrom(ctx, queue, webdelivery.Exact("https://www.example.com/app.css"))
 	var down *redislimit.UnavailableError
 	fmt.Println(errors.As(err, &down), webdelivery.OutcomeOf(err))
 	fmt.Println(queue.Close(ctx))

@@ -156,7 +156,7 @@ func checkPurges(t conformance.Target) error {
 
 // problem returns what the SDK finds wrong with a URI, without its advice, which is about Go.
 func problem(uri webdelivery.PurgeURI) string {
-	invalid, _ := errors.AsType[*webdelivery.ValidationError](uri.Validate())
+	invalid, _ := errors.AsType[*webdelivery.ValidationError](webdelivery.PurgeRequest{URIs: []webdelivery.PurgeURI{uri}}.Validate())
 	if invalid == nil {
 		return ""
 	}

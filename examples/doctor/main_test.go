@@ -249,7 +249,7 @@ func TestUnnamedMembers(t *testing.T) {
 	)}
 	var out, report bytes.Buffer
 	require.NoError(t, examine(t.Context(), &out, target, &report), out.String())
-	assert.Contains(t, out.String(), `of the type:
+	assert.Contains(t, out.String(), `by type of the SDK:
   Task: "owner", "x|new"
   ErrorInfo: "hint"
   PurgeReceipt: "purge_response.eta", "x_id"

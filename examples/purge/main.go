@@ -177,7 +177,7 @@ func (j *job) stopped(err error) {
 }
 
 // inFlags replaces the advice that only a Go program can follow.
-var inFlags = strings.NewReplacer("use ExactBoth for", "set -both for", "or Prefix for", "or -prefix for", "use Prefix", "set -prefix")
+var inFlags = strings.NewReplacer("or use Prefix for", "or set -both for both protocols, or -prefix for", "use Prefix", "set -prefix")
 
 // fail records a URI that may have no transaction. It returns the error if other URIs would fail in the same way.
 func (j *job) fail(uri string, err error) error {

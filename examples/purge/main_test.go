@@ -108,7 +108,11 @@ func TestPathsBelowABase(t *testing.T) {
 		require.NoError(t, err)
 		got, err := match(name)
 		assert.Equal(t, want == nil, err != nil, name)
-		assert.ElementsMatch(t, webdelivery.ExactAll(want...), got, name)
+		var patterns []string
+		for _, uri := range got {
+			patterns = append(patterns, uri.URIPattern)
+		}
+		assert.ElementsMatch(t, want, patterns, name)
 		match, err = matcher(base, true, false)
 		require.NoError(t, err)
 		if got, _ = match(name); want != nil {

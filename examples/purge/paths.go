@@ -26,13 +26,16 @@ func matcher(base string, prefix, both bool) (func(line string) ([]webdelivery.P
 		case prefix:
 			return []webdelivery.PurgeURI{webdelivery.Prefix(urls[0])}, nil // that of a directory would purge its other files
 		case both:
-			for _, u := range urls {
-				uris = append(uris, webdelivery.ExactBoth(u)...)
+			for i, u := range urls {
+				u = strings.TrimPrefix(strings.TrimPrefix(u, "https://"), "http://")
+				urls[i] = "https://" + u
+				urls = append(urls, "http://"+u)
 			}
-			return uris, nil
-		default:
-			return webdelivery.ExactAll(urls...), nil
 		}
+		for _, u := range urls {
+			uris = append(uris, webdelivery.Exact(u))
+		}
+		return uris, nil
 	}, nil
 }
 

@@ -108,8 +108,8 @@ func resultRules() []Rule {
 			lacking := map[string]bool{}
 			for _, name := range []string{"client_browser", "client_asn", "rule_id", "waf_action"} {
 				for _, value := range p.someRows(with("dimensions", name), with("limit", "1000")).values(name) {
-					if text := fmt.Sprint(value.value); value.null() || text == "" || text == "-" {
-						lacking[name+": "+text] = true
+					if text, _ := value.value.(string); value.null() || value.value == "" || text == "-" {
+						lacking[fmt.Sprintf("%s: %v", name, value.value)] = true
 					}
 				}
 			}

@@ -123,7 +123,7 @@ func printedErrors(t *testing.T) (texts []string) {
 	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
 		_, err := f.Client.Purge.Submit(f.Context(), fixture.PurgeOf("https://www.example.org/"))
 		note(err)
-		_, err = f.Client.Purge.Submit(f.Context(), webdelivery.PurgeRequest{URIs: webdelivery.ExactAll("www.example.com/a")})
+		_, err = f.Client.Purge.Submit(f.Context(), webdelivery.PurgeRequest{URIs: []webdelivery.PurgeURI{webdelivery.Exact("www.example.com/a")}})
 		note(err)
 	})
 	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
