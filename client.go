@@ -148,7 +148,8 @@ var variables = map[string]string{
 //     below that base is valid, too.
 //   - in is encoded as the JSON body; pass JSON as a json.RawMessage. If it is nil, Do sends no body.
 //   - out is a pointer that Do decodes the JSON response into. A *json.RawMessage gets the whole body. Into anything
-//     else, an empty body cannot be decoded. If out is nil, Do reads no result from the body.
+//     else, encoding/json decodes it, which cannot read an empty body. The types here have other members than responses
+//     to purges and queries, so use a struct of your own. If out is nil, Do reads no result from the body.
 //
 // An HTML page is an error, and if the body of the response has a code of 400 or more, Do returns an error, whatever
 // the HTTP status. A transaction is an exception: its code tells how it ended. A POST to /cache/purge waits for a purge

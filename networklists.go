@@ -17,7 +17,6 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/address"
 	"github.com/webdelivery/webdelivery-go/internal/lists"
 	"github.com/webdelivery/webdelivery-go/internal/redact"
-	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
 // NetworkListsService manages named lists of IP addresses or countries, which WAF rules, blocking and throttling use.
@@ -86,24 +85,7 @@ type NetworkListEntry struct {
 	ID                string    `json:"id"`                          // UUID; DeleteEntry takes it
 	Entry             string    `json:"entry"`                       // IP address, CIDR range or country code
 	AddedBy           string    `json:"added_by"`                    // user who added it
-	CreationTimestamp time.Time `json:"creation_timestamp,omitzero"` // when it was added, in UTC; zero if it cannot be read
-
-	undated bool // the service sent a CreationTimestamp that cannot be read
-}
-
-// UnmarshalJSON reads an entry as the service sends it.
-func (e *NetworkListEntry) UnmarshalJSON(b []byte) error {
-	type plain NetworkListEntry
-	err := wire.Decode(b, (*plain)(e))
-	e.undated = false
-	if err == nil && e.CreationTimestamp.IsZero() {
-		var sent struct {
-			Time any `json:"creation_timestamp"`
-		}
-		_ = wire.Decode(b, &sent) // was decoded before
-		e.undated = sent.Time != nil && sent.Time != ""
-	}
-	return err
+	CreationTimestamp time.Time `json:"creation_timestamp,omitzero"` // when it was added, in UTC; zero if it is absent or cannot be read
 }
 
 // An entry is known by its text. Without an id it can be read, but not removed.

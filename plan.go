@@ -71,8 +71,8 @@ type Plan struct {
 	Add    []string           `json:"add"`     // entries to add
 	Remove []NetworkListEntry `json:"remove"`  // entries to remove
 	Keep   int                `json:"keep"`    // entries that stay
-	// Undated is how many of these stay only because the service sent a CreationTimestamp that cannot be read: with
-	// PlanOptions.Protect, that might have kept them.
+	// Undated is how many of these stay only because their CreationTimestamp is zero, so PlanOptions.Protect cannot tell
+	// how old they are.
 	Undated int `json:"undated,omitempty"`
 	// PeakSize is the largest number of entries that the list holds during Apply.
 	PeakSize int `json:"peak_size"`
@@ -136,7 +136,7 @@ func (p *Plan) String() string {
 	fmt.Fprintf(&b, "%s list %s (%s): ", p.Type, redact.Line(p.Name), redact.Line(p.ListID))
 	kept := ""
 	if p.Undated > 0 {
-		kept = fmt.Sprintf(", %d of them because the time they were added cannot be read", p.Undated)
+		kept = fmt.Sprintf(", %d of them because nobody knows when they were added", p.Undated)
 	}
 	if p.Empty() {
 		fmt.Fprintf(&b, "nothing to change, %d entries%s\n", p.Keep, kept)
@@ -211,10 +211,10 @@ func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []str
 	if options.Protect != nil {
 		changes.Remove = slices.DeleteFunc(changes.Remove, func(i int) bool {
 			protected := options.Protect(current[i])
-			if !protected && current[i].undated {
+			if !protected && current[i].CreationTimestamp.IsZero() {
 				undated++
 			}
-			return protected || current[i].undated
+			return protected || current[i].CreationTimestamp.IsZero()
 		})
 	}
 	if n := changes.Size(); n > s.limits.List { // the list may hold a meaning twice
@@ -398,7 +398,7 @@ type PlanOptions struct {
 	Never []netip.Prefix
 	// Protect, if not nil, is called for each entry that the plan would remove. If it returns true, the entry stays and
 	// does not count toward MaxRemove. Use it to leave alone what other users added, or what was added in the last hour: an
-	// entry whose CreationTimestamp cannot be read stays, too (Plan.Undated). A stored plan does not need it: protected
+	// entry whose CreationTimestamp is zero stays, too (Plan.Undated). A stored plan does not need it: protected
 	// entries are not among those to remove.
 	Protect func(NetworkListEntry) bool
 	// Aggregate merges desired addresses and ranges into the fewest ranges that cover exactly the same addresses. Entries

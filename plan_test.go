@@ -607,7 +607,7 @@ func TestProtectedEntriesStay(t *testing.T) {
 	})
 }
 
-// An entry whose time cannot be read may be younger than Protect wants, so it stays, and the plan says so.
+// An entry whose time is absent or cannot be read may be younger than Protect wants, so it stays, and the plan says so.
 func TestUndatedEntriesStay(t *testing.T) {
 	t.Parallel()
 	fixture.WithList(t, fixture.Setup{}, fixture.Addresses(3), func(f *fixture.Fixture) {
@@ -616,7 +616,7 @@ func TestUndatedEntriesStay(t *testing.T) {
 			body += fmt.Sprintf(`{"id":"%d","entry":"%s","creation_timestamp":%s},`, i, fixture.Addresses(3)[i], at)
 		}
 		f.AddFault(testserver.Fault{Path: "/config/networklists/*/entries", Status: 200, Body: strings.TrimSuffix(body, ",") + `],"total":3}`})
-		for protect, want := range map[bool][]int{false: {3, 0}, true: {2, 1}} {
+		for protect, want := range map[bool][]int{false: {3, 0}, true: {1, 2}} {
 			options := webdelivery.PlanOptions{MaxRemove: "100%"}
 			if protect {
 				options.Protect = func(e webdelivery.NetworkListEntry) bool { return time.Since(e.CreationTimestamp) < time.Hour }
@@ -624,7 +624,7 @@ func TestUndatedEntriesStay(t *testing.T) {
 			plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, nil, options)
 			require.NoError(f, err)
 			assert.Equal(f, want, []int{len(plan.Remove), plan.Undated})
-			assert.Equal(f, protect, strings.Contains(plan.String(), "keep 1, 1 of them because the time they were added cannot be read;"), plan)
+			assert.Equal(f, protect, strings.Contains(plan.String(), "keep 2, 2 of them because nobody knows when they were added;"), plan)
 		}
 	})
 }

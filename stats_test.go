@@ -542,6 +542,9 @@ func TestQueriesBeyondTheRetention(t *testing.T) {
 				check("Export", stats.Events.Warnings(query), errors.Join(err1, err2))
 				return
 			}
+			if tt.granularity == webdelivery.GranularityDay {
+				dimensions = append(dimensions, webdelivery.DimEventTimestamp)
+			}
 			query := webdelivery.TrendsQuery{Dimensions: dimensions, Start: tt.start, End: now, Granularity: tt.granularity, Limit: 100}
 			_, err := stats.WAFTrends.Query(f.Context(), query)
 			check("Query", stats.WAFTrends.Warnings(query), err)

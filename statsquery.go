@@ -377,8 +377,8 @@ func (f *statsRules) warnings(p *statsParams, now time.Time) []string {
 	const day = 24 * time.Hour // Truncate leaves the start of a day in UTC
 	cut := func(t time.Time) bool { return !t.Equal(t.Truncate(day)) }
 	all := f.gone(p, now)
-	if p.Granularity == GranularityDay && (cut(p.Start) || cut(p.End) && p.End.Before(now.Truncate(day))) {
-		all = append(all, fmt.Sprintf("the time range from %s to %s does not begin and end with a day in UTC, so its first or last row counts less than a day",
+	if p.Granularity == GranularityDay && slices.Contains(p.Dimensions, DimEventTimestamp) && (cut(p.Start) || cut(p.End) && p.End.Before(now.Truncate(day))) {
+		all = append(all, fmt.Sprintf("the time range from %s to %s does not begin and end with a day in UTC, so its first or last rows count less than a day",
 			p.Start.Format(timeLayout), p.End.Format(timeLayout)))
 	}
 	return all
