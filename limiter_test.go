@@ -45,9 +45,9 @@ func arrivals(f *fixture.Fixture) []time.Duration {
 // inPairs returns when n purges arrive if each is answered at once: two, and two more whenever these have left their
 // slots.
 func inPairs(n int) []time.Duration {
-	times := make([]time.Duration, n)
-	for i := range times {
-		times[i] = time.Duration(i/2) * hold
+	var times []time.Duration
+	for i := range n {
+		times = append(times, time.Duration(i/2)*hold)
 	}
 	return times
 }
@@ -248,46 +248,6 @@ func TestPauseIsTold(t *testing.T) {
 	}
 }
 
-// withPoison returns a client whose purges of this URI are refused with a status, and the number of refusals.
-func withPoison(f *fixture.Fixture, status int, s fixture.Setup) (client *webdelivery.Client, refusals *atomic.Int32) {
-	next, refusals := f.HTTP.Transport, new(atomic.Int32)
-	f.HTTP.Transport = fixture.RoundTripper(func(r *http.Request) (*http.Response, error) {
-		body, err := io.ReadAll(r.Body)
-		if bytes.Contains(body, []byte(poison)) {
-			refusals.Add(1)
-			return fixture.Response(status, nil), err
-		}
-		r = r.Clone(r.Context())
-		r.Body = io.NopCloser(bytes.NewReader(body))
-		return next.RoundTrip(r)
-	})
-	return f.NewClient(f.Srv.URL(), s), refusals
-}
-
-const poison = "https://www.example.com/poison"
-
-// A purge that is refused again although others are accepted is no reason to pause them.
-func TestOneRefusedPurgePausesNobody(t *testing.T) {
-	t.Parallel()
-	var pauses atomic.Int32
-	s := limitedBy(limiter{pause: func(time.Duration) error { pauses.Add(1); return nil }})
-	fixture.InFakeTime(t, fixture.Setup{Server: testserver.Config{PurgeRate: -1}}, func(f *fixture.Fixture) {
-		client, refusals := withPoison(f, http.StatusTooManyRequests, s)
-		done := make(chan error)
-		go func() {
-			_, err := client.Purge.Submit(f.Context(), fixture.PurgeOf(poison))
-			done <- err
-		}()
-		for range 200 {
-			time.Sleep(time.Second)
-			require.NoError(f, fixture.Submit.Call(f.Context(), client))
-		}
-		assert.Greater(f, refusals.Load(), int32(10))
-		assert.Less(f, pauses.Load(), refusals.Load()/2, "only the first refusals, before the service accepts others")
-		require.ErrorIs(f, <-done, webdelivery.ErrRateLimited)
-	})
-}
-
 // NewClient asks a limiter with a budget for each customer for that of its own, by a key that does not depend on the
 // spelling of the base URL.
 func TestTheLimiterOfACustomer(t *testing.T) {
@@ -372,7 +332,7 @@ func (l limiter) Pause(_ context.Context, d time.Duration) error {
 	return l.pause(d)
 }
 
-// A permit ends also if the transport or the limiter panics, so that a program that recovers can purge on.
+// A permit ends also if the transport panics, so that a program that recovers can purge on.
 func TestAPanicEndsThePermit(t *testing.T) {
 	t.Parallel()
 	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
@@ -384,11 +344,6 @@ func TestAPanicEndsThePermit(t *testing.T) {
 			assert.PanicsWithValue(f, "transport", func() { _ = fixture.Submit.Call(f.Context(), panicking) })
 		}
 		assert.GreaterOrEqual(f, time.Since(began), 2*5*time.Second, "nobody knows whether the request arrives")
-		require.NoError(f, fixture.Submit.Call(f.Context(), f.Client))
-		limited := f.NewClient(f.Srv.URL(), limitedBy(limiter{wait: func(context.Context) error { panic("limiter") }}))
-		for range 5 {
-			assert.PanicsWithValue(f, "limiter", func() { _ = fixture.Submit.Call(f.Context(), limited) })
-		}
 		require.NoError(f, fixture.Submit.Call(f.Context(), f.Client))
 	})
 }
@@ -457,48 +412,55 @@ func endings() []ending {
 	}
 }
 
-// A purge keeps its slot until it has certainly arrived, or certainly can no longer arrive, and for 1.05 s after
-// that. Two purges that end in some way take both slots; a third one shows when they are free.
-func TestWhenASlotIsFree(t *testing.T) {
-	t.Parallel()
+// eachEnding runs a test in which the first purges end in some way.
+func eachEnding(t *testing.T, purges int, test func(f *fixture.Fixture, tt *ending)) {
+	t.Helper()
 	for _, tt := range endings() {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
-				fault := tt.fault
-				fault.Path, fault.Count = "/cache/purge", 2
-				f.AddFault(fault)
-				working := f.Srv.Transport()
-				defer working.CloseIdleConnections()
-				next := f.NewClient(f.Srv.URL(), fixture.Setup{Options: []webdelivery.Option{webdelivery.WithHTTPClient(&http.Client{Transport: working})}}) // shares the budget
+				tt.fault.Path, tt.fault.Count = "/cache/purge", purges
+				f.AddFault(tt.fault)
 				if tt.setup != nil {
 					tt.setup(f)
 				}
-				began := time.Now()
-				var wg sync.WaitGroup
-				for range 2 { // with a client each: neither waits for the other's response
-					wg.Go(func() { tt.submit(f) })
-				}
-				time.Sleep(time.Nanosecond) // both have their permits
-				if tt.unsent {
-					wg.Wait()
-				}
-				free := time.Now()
-				require.NoError(f, fixture.Submit.Call(f.Context(), next))
-				if tt.unsent {
-					assert.Zero(f, time.Since(free))
-				} else {
-					assert.Equal(f, tt.arrived+hold, time.Since(began))
-				}
-				wg.Wait()
+				test(f, &tt)
 			})
 		})
 	}
 }
 
+// A purge keeps its slot until it has certainly arrived, or certainly can no longer arrive, and for 1.05 s after
+// that. Two purges that end in some way take both slots; a third one shows when they are free.
+func TestWhenASlotIsFree(t *testing.T) {
+	t.Parallel()
+	eachEnding(t, 2, func(f *fixture.Fixture, tt *ending) {
+		working := f.Srv.Transport()
+		defer working.CloseIdleConnections()
+		next := f.NewClient(f.Srv.URL(), fixture.Setup{Options: []webdelivery.Option{webdelivery.WithHTTPClient(&http.Client{Transport: working})}}) // shares the budget
+		began := time.Now()
+		var wg sync.WaitGroup
+		for range 2 { // with a client each: neither waits for the other's response
+			wg.Go(func() { tt.submit(f) })
+		}
+		time.Sleep(time.Nanosecond) // both have their permits
+		if tt.unsent {
+			wg.Wait()
+		}
+		free := time.Now()
+		require.NoError(f, fixture.Submit.Call(f.Context(), next))
+		if tt.unsent {
+			assert.Zero(f, time.Since(free))
+		} else {
+			assert.Equal(f, tt.arrived+hold, time.Since(began))
+		}
+		wg.Wait()
+	})
+}
+
 // lender is a PermitLimiter that records how its permits end.
 type lender struct {
-	expires func() time.Time
+	acquire func(ctx context.Context) (expires time.Time, err error) // nil: always, and it does not expire
 	mu      sync.Mutex
 	ends    []lending
 }
@@ -511,9 +473,9 @@ type lending struct {
 func (l *lender) Wait(context.Context) error { return errors.New("Wait was called") }
 
 func (l *lender) Acquire(ctx context.Context) (webdelivery.Permit, error) {
-	permit, began := webdelivery.Permit{}, time.Now()
-	if l.expires != nil {
-		permit.Expires = l.expires()
+	permit, err, began := webdelivery.Permit{}, ctx.Err(), time.Now()
+	if l.acquire != nil {
+		permit.Expires, err = l.acquire(ctx)
 	}
 	permit.Done = func(_ context.Context, arrived time.Time, status int) {
 		end := lending{time.Since(began), -1, status}
@@ -524,38 +486,26 @@ func (l *lender) Acquire(ctx context.Context) (webdelivery.Permit, error) {
 		defer l.mu.Unlock()
 		l.ends = append(l.ends, end)
 	}
-	return permit, ctx.Err()
+	return permit, err
 }
 
 // The client ends the permit of a PermitLimiter once, as soon as it knows the latest time of arrival.
 func TestPermitsEnd(t *testing.T) {
 	t.Parallel()
-	for _, tt := range endings() {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			l := &lender{}
-			fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
-				fault := tt.fault
-				fault.Path = "/cache/purge"
-				f.AddFault(fault)
-				if tt.setup != nil {
-					tt.setup(f)
-				}
-				began := time.Now()
-				tt.submit(f, webdelivery.WithPurgeLimiter(l))
-				took := time.Since(began)
-				time.Sleep(time.Hour)
-				want := lending{min(took, tt.arrived), tt.arrived, tt.status}
-				switch {
-				case tt.unsent:
-					want = lending{took, -1, 0}
-				case tt.cancelAfter > 0 && tt.cancelAfter < tt.arrived, tt.arrived > took: // known before it is over
-					want.at = took
-				}
-				assert.Equal(f, []lending{want}, l.ends)
-			})
-		})
-	}
+	eachEnding(t, 1, func(f *fixture.Fixture, tt *ending) {
+		l, began := &lender{}, time.Now()
+		tt.submit(f, webdelivery.WithPurgeLimiter(l))
+		took := time.Since(began)
+		time.Sleep(time.Hour)
+		want := lending{min(took, tt.arrived), tt.arrived, tt.status}
+		switch {
+		case tt.unsent:
+			want = lending{took, -1, 0}
+		case tt.cancelAfter > 0 && tt.cancelAfter < tt.arrived, tt.arrived > took: // known before it is over
+			want.at = took
+		}
+		assert.Equal(f, []lending{want}, l.ends)
+	})
 }
 
 // The client sends nothing with a permit that has expired, and acquires another one. The connection may have taken too
@@ -564,7 +514,7 @@ func TestPermitsExpire(t *testing.T) {
 	t.Parallel()
 	const lifetime, delay = 10 * time.Second, 11 * time.Second
 	for _, connecting := range []bool{true, false} {
-		l := &lender{expires: func() time.Time { return time.Now().Add(lifetime) }}
+		l := &lender{acquire: func(context.Context) (time.Time, error) { return time.Now().Add(lifetime), nil }}
 		fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
 			var once sync.Once
 			late := func() { once.Do(func() { time.Sleep(delay) }) }
@@ -591,14 +541,17 @@ func TestPermitsExpire(t *testing.T) {
 func TestPermitsThatComeTooLate(t *testing.T) {
 	t.Parallel()
 	lent := 0
-	l := &lender{expires: func() time.Time { lent++; return time.Now().Add(time.Duration(lent-2) * time.Second) }}
+	l := &lender{acquire: func(context.Context) (time.Time, error) {
+		lent++
+		return time.Now().Add(time.Duration(lent-2) * time.Second), nil
+	}}
 	fixture.InFakeTime(t, limitedBy(l), func(f *fixture.Fixture) {
 		require.NoError(f, fixture.Submit.Call(f.Context(), f.Client))
 		assert.Equal(f, []time.Duration{-1, -1, 0}, []time.Duration{l.ends[0].arrived, l.ends[1].arrived, l.ends[2].arrived})
 		assert.Equal(f, 1, f.Requests(fixture.Submit))
 
 		ctx, cancel := context.WithCancel(f.Context())
-		l.expires = func() time.Time { cancel(); return time.Time{} }
+		l.acquire = func(ctx context.Context) (time.Time, error) { cancel(); return time.Time{}, ctx.Err() }
 		require.ErrorIs(f, fixture.Submit.Call(ctx, f.Client), context.Canceled)
 		require.Len(f, l.ends, 4)
 		assert.Equal(f, lending{0, -1, 0}, l.ends[3])
@@ -682,28 +635,50 @@ func TestA503IsUnknownUntilARetryIsAccepted(t *testing.T) {
 	})
 }
 
-// A purge that the service always answers with 503 does not delay those that it accepts.
+// A purge that is refused again and again although others are accepted does not delay these, and is no reason to pause the
+// limiter of a user.
 func TestAPurgeThatIsAlwaysRefused(t *testing.T) {
 	t.Parallel()
-	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
-		client, _ := withPoison(f, http.StatusServiceUnavailable, fixture.Setup{})
-		var wg sync.WaitGroup
-		wg.Go(func() {
-			_, err := client.Purge.Submit(f.Context(), fixture.PurgeOf(poison))
-			assert.ErrorIs(f, err, webdelivery.ErrRateLimited)
-			assert.ErrorContains(f, err, "ThrottleTimeout")
-		})
-		for range 25 { // one every 10 s
-			time.Sleep(10 * time.Second)
-			wg.Go(func() {
-				ctx, cancel := context.WithTimeout(f.Context(), 2*time.Minute)
-				defer cancel()
-				assert.NoError(f, fixture.Submit.Call(ctx, client))
+	const poison = "https://www.example.com/poison"
+	for _, limited := range []bool{false, true} {
+		fixture.InFakeTime(t, fixture.Setup{Server: testserver.Config{PurgeRate: -1}}, func(f *fixture.Fixture) {
+			var refusals, pauses atomic.Int32
+			status, s, every := http.StatusServiceUnavailable, fixture.Setup{}, 10*time.Second
+			if limited {
+				status, s = http.StatusTooManyRequests, limitedBy(limiter{pause: func(time.Duration) error { pauses.Add(1); return nil }})
+				every = time.Second
+			}
+			next := f.HTTP.Transport
+			f.HTTP.Transport = fixture.RoundTripper(func(r *http.Request) (*http.Response, error) {
+				body, err := io.ReadAll(r.Body)
+				if bytes.Contains(body, []byte(poison)) {
+					refusals.Add(1)
+					return fixture.Response(status, nil), err
+				}
+				r = r.Clone(r.Context())
+				r.Body = io.NopCloser(bytes.NewReader(body))
+				return next.RoundTrip(r)
 			})
-		}
-		wg.Wait()
-		assert.Len(f, f.Srv.Purged(), 25)
-	})
+			client := f.NewClient(f.Srv.URL(), s)
+			var wg sync.WaitGroup
+			wg.Go(func() {
+				_, err := client.Purge.Submit(f.Context(), fixture.PurgeOf(poison))
+				assert.ErrorIs(f, err, webdelivery.ErrRateLimited)
+				assert.ErrorContains(f, err, "ThrottleTimeout")
+			})
+			others := int(250 * time.Second / every)
+			for range others {
+				time.Sleep(every)
+				ctx, cancel := context.WithTimeout(f.Context(), 2*time.Minute)
+				assert.NoError(f, fixture.Submit.Call(ctx, client))
+				cancel()
+			}
+			assert.Len(f, f.Srv.Purged(), others)
+			assert.Greater(f, refusals.Load(), int32(10))
+			assert.Less(f, pauses.Load(), refusals.Load()/2, "only the first refusals, before the service accepts others")
+			wg.Wait()
+		})
+	}
 }
 
 // net/http itself would retry a purge whose body looks empty to it. A method in another letter case is no purge, and
