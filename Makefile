@@ -24,7 +24,7 @@ FUZZTIME := 3s
 
 BENCH := .
 
-# The packages that the SDK stands on, each with tests at its own door.
+# The packages that the SDK stands on, each with tests at its own door; those of batch are at that of PurgeQueue.
 INTERNAL := $(patsubst %,./internal/%,address batch lists pace paging redact resume rowjson transport wire)
 
 # What depends on the width of an int.

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math/rand/v2"
 	"net/http"
 	"path"
@@ -42,34 +41,19 @@ func inQueue(t *testing.T, s fixture.Setup, options webdelivery.QueueOptions, te
 	})
 }
 
-// purgedURIs returns the patterns that the service accepted, and how often.
-func purgedURIs(f *fixture.Fixture) map[string]int {
-	all := map[string]int{}
-	for _, p := range f.Srv.Purged() {
-		for _, u := range p.URIs {
-			all[u.URIPattern]++
-		}
-	}
-	return all
-}
-
 // 10,000 callers with one URI each take seconds and a few requests. Each caller gets the receipt of the request with
 // its URI.
 func TestTenThousandCallers(t *testing.T) {
 	t.Parallel()
 	inQueue(t, fixture.Setup{}, webdelivery.QueueOptions{}, func(f *fixture.Fixture, q *webdelivery.PurgeQueue) {
-		const callers = 10_000
+		receipts := make([]int64, 10_000)
 		var wg sync.WaitGroup
-		var mu sync.Mutex
-		receipts := map[string]int64{}
 		began := time.Now()
-		for i := range callers {
+		for i := range receipts {
 			wg.Go(func() {
 				got, err := q.Purge(f.Context(), webdelivery.Exact(object(i)))
 				if assert.NoError(f, err) && assert.Len(f, got, 1) {
-					mu.Lock()
-					defer mu.Unlock()
-					receipts[object(i)] = got[0].TransactionID
+					receipts[i] = got[0].TransactionID
 				}
 			})
 		}
@@ -82,19 +66,20 @@ func TestTenThousandCallers(t *testing.T) {
 				carried[u.URIPattern] = p.TransactionID
 			}
 		}
-		assert.Len(f, carried, callers)
-		assert.True(f, maps.Equal(carried, receipts))
+		for i, id := range receipts {
+			assert.Equal(f, carried[object(i)], id)
+		}
 	})
 }
 
 // With the next permit, the queue sends the URIs that wait: two requests at once, and two every 1.05 s. A request has
 // identical URIs once, at most MaxURIs and MaxBodyBytes, and all URIs of one caller together: those of the oldest one, and
-// then whatever fits.
+// then whatever fits. The queue refuses a call without a URI, and one with more than fit into one request.
 func TestRequestsOfAQueue(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		options     webdelivery.QueueOptions
-		calls, want string // the objects of each call and of each request
+		calls, want string // the objects of each call and of each request; without a request, the call is refused
 	}{
 		{webdelivery.QueueOptions{}, "1 23 4", "1234"},
 		{webdelivery.QueueOptions{}, "1 12 22", "12"},
@@ -105,13 +90,21 @@ func TestRequestsOfAQueue(t *testing.T) {
 		{webdelivery.QueueOptions{MaxBodyBytes: 100 + 3*73 - 1}, "1 2 3", "12 3"},
 		{webdelivery.QueueOptions{MaxBodyBytes: 100 + 3*73}, "123", "123"},
 		{webdelivery.QueueOptions{MaxBodyBytes: 1}, "1 2", "1 2"}, // each is too long, so it is sent alone
+		{webdelivery.QueueOptions{}, "", ""},
+		{webdelivery.QueueOptions{MaxURIs: 2}, "123", ""},
+		{webdelivery.QueueOptions{MaxBodyBytes: 100 + 3*73 - 1}, "123", ""},
+		{webdelivery.QueueOptions{MaxPending: 2}, "123", ""},
 	} {
 		inQueue(t, fixture.Setup{}, tt.options, func(f *fixture.Fixture, q *webdelivery.PurgeQueue) {
 			var wg sync.WaitGroup
-			for _, digits := range strings.Fields(tt.calls) {
+			for digits := range strings.SplitSeq(tt.calls, " ") {
 				wg.Go(func() {
 					_, err := q.Purge(f.Context(), objects(digits)...)
-					assert.NoError(f, err)
+					if tt.want == "" {
+						assert.ErrorContains(f, err, "invalid uris")
+					} else {
+						assert.NoError(f, err)
+					}
 				})
 				synctest.Wait() // so that the calls are queued in this order
 			}
@@ -139,26 +132,6 @@ func objects(digits string) (uris []webdelivery.PurgeURI) {
 	return uris
 }
 
-// The queue refuses a call without a URI, and one with more than fit into one request. Nothing is sent.
-func TestPurgesThatAQueueRefuses(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		options webdelivery.QueueOptions
-		digits  string
-	}{
-		{webdelivery.QueueOptions{}, ""},
-		{webdelivery.QueueOptions{MaxURIs: 2}, "123"},
-		{webdelivery.QueueOptions{MaxBodyBytes: 100 + 3*73 - 1}, "123"},
-		{webdelivery.QueueOptions{MaxPending: 2}, "123"},
-	} {
-		inQueue(t, fixture.Setup{}, tt.options, func(f *fixture.Fixture, q *webdelivery.PurgeQueue) {
-			_, err := q.Purge(f.Context(), objects(tt.digits)...)
-			refusedAs(f.T, "uris", err, fmt.Sprint(tt.options))
-			assert.Empty(f, f.Srv.Requests())
-		})
-	}
-}
-
 // refusing is a service that accepts two purges in any second, and refuses those with certain URIs. It answers after 20 ms.
 type refusing struct {
 	*testing.T
@@ -167,20 +140,23 @@ type refusing struct {
 	status  int // of a refusal; 0: 400
 	most    int // bytes of a request; 0: no limit
 	delay   time.Duration
+	began   time.Time
 
-	mu      sync.Mutex
-	arrived []time.Time
-	sizes   []int // of the accepted requests
-	refused int   // requests
+	mu       sync.Mutex
+	requests []string // the last parts of their URIs
+	arrived  []time.Time
+	sizes    []int // of the accepted requests
+	refused  int   // requests
+	canceled int   // requests
 }
 
-func inRefusing(t *testing.T, options webdelivery.QueueOptions, refuses func(uri string) bool, test func(s *refusing)) {
+func inRefusing(t *testing.T, options webdelivery.QueueOptions, refuses func(uri string) bool, test func(s *refusing), more ...webdelivery.Option) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := &refusing{T: t, refuses: refuses, delay: 20 * time.Millisecond}
+		s := &refusing{T: t, refuses: refuses, delay: 20 * time.Millisecond, began: time.Now()}
 		origin := "https://" + strings.ToLower(crand.Text()) + ".example.com" // purges of one origin share their permits
 		client, err := webdelivery.NewClient(origin, fixture.Customer, webdelivery.BasicAuth(fixture.Username, fixture.Password),
-			webdelivery.WithHTTPClient(&http.Client{Transport: fixture.RoundTripper(s.answer)}))
+			append(more, webdelivery.WithHTTPClient(&http.Client{Transport: fixture.RoundTripper(s.answer)}))...)
 		require.NoError(t, err)
 		s.queue, err = client.Purge.NewQueue(options)
 		require.NoError(t, err)
@@ -200,9 +176,20 @@ func (s *refusing) answer(r *http.Request) (*http.Response, error) {
 	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
 		return nil, err
 	}
-	time.Sleep(s.delay)
+	var all strings.Builder
+	for _, u := range body.PurgeRequest.URIs {
+		all.WriteString(path.Base(u.Pattern))
+	}
+	s.mu.Lock()
+	s.requests = append(s.requests, all.String())
+	s.mu.Unlock()
+	err := sleep(r.Context(), s.delay)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err != nil {
+		s.canceled++
+		return nil, err
+	}
 	s.arrived = append(s.arrived, time.Now())
 	if n := len(s.arrived); n > 2 {
 		assert.Greater(s, s.arrived[n-1].Sub(s.arrived[n-3]), time.Second, "three purges arrive within a second")
@@ -219,6 +206,77 @@ func (s *refusing) answer(r *http.Request) (*http.Response, error) {
 	}
 	s.sizes = append(s.sizes, int(r.ContentLength))
 	return fixture.Response(http.StatusCreated, fmt.Appendf(nil, `{"code":201,"transaction_id":%d}`, len(s.arrived))), nil
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return ctx.Err()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+const half = time.Second / 2
+
+// inSteps is inRefusing with a limiter, by default of a permit each second. The service refuses some letters, and answers
+// after half a second.
+func inSteps(t *testing.T, options webdelivery.QueueOptions, l webdelivery.Limiter, refused string, test func(s *refusing)) {
+	t.Helper()
+	inRefusing(t, options, func(uri string) bool { return strings.Contains(refused, path.Base(uri)) }, func(s *refusing) {
+		s.delay = half
+		test(s)
+	}, webdelivery.WithPurgeLimiter(cmp.Or[webdelivery.Limiter](l, rate.NewLimiter(1, 1))))
+}
+
+// ended is how a purge of letters ends.
+type ended struct {
+	receipt int64  // the last one
+	failed  string // letters
+	why     error  // the last sentinel that the error matches
+	outcome webdelivery.Outcome
+	after   time.Duration
+}
+
+// start begins to purge a URI for each letter. Those of lower and upper case letters have a host each.
+func (s *refusing) start(ctx context.Context, letters string) <-chan ended {
+	var uris []string
+	for _, letter := range letters {
+		host := "upper"
+		if letter >= 'a' {
+			host = "lower"
+		}
+		uris = append(uris, fmt.Sprintf("https://%s.example.com/%c", host, letter))
+	}
+	result := make(chan ended, 1)
+	go func() {
+		receipts, err := s.queue.Purge(ctx, exacts(uris...)...)
+		end := ended{after: time.Since(s.began).Round(100 * time.Millisecond)}
+		for _, receipt := range receipts {
+			end.receipt = max(end.receipt, receipt.TransactionID)
+		}
+		if failed, ok := errors.AsType[*webdelivery.QueueError](err); ok {
+			end.outcome = failed.Outcome
+			for _, f := range failed.Failures {
+				end.failed += path.Base(f.URI.URIPattern)
+			}
+		}
+		for _, why := range []error{context.Canceled, context.DeadlineExceeded, assert.AnError, webdelivery.ErrQueueClosed, webdelivery.ErrBadRequest, webdelivery.ErrHostRefused} {
+			if errors.Is(err, why) {
+				end.why = why
+			}
+		}
+		result <- end
+	}()
+	synctest.Wait()
+	return result
+}
+
+// within returns a context that ends after d.
+func (s *refusing) within(d time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(s.Context(), d)
+	s.Cleanup(cancel)
+	return ctx
 }
 
 // purge purges URIs, which the service must accept, and returns how long that takes.
@@ -540,6 +598,203 @@ func TestShortCallsBesideLongOnes(t *testing.T) {
 	})
 }
 
+// Callers wait for room in order. The end of the caller's context and Close end the wait.
+func TestRoom(t *testing.T) {
+	t.Parallel()
+	slow := limiter{wait: func(context.Context) error { time.Sleep(10 * time.Second); return nil }}
+	inSteps(t, webdelivery.QueueOptions{MaxPending: 2, MaxURIs: 2}, slow, "", func(s *refusing) {
+		ctx, cancel := context.WithCancel(s.Context())
+		first, second, third := s.start(s.Context(), "ab"), s.start(ctx, "c"), s.start(s.Context(), "d")
+		time.Sleep(time.Second)
+		cancel()
+		assert.Equal(s, ended{failed: "c", why: context.Canceled, outcome: webdelivery.OutcomeNotApplied, after: time.Second}, <-second)
+		assert.Equal(s, ended{receipt: 1, after: 10*time.Second + half}, <-first)
+		assert.Equal(s, ended{receipt: 2, after: 20*time.Second + half}, <-third)
+		fourth, fifth := s.start(s.Context(), "ef"), s.start(s.Context(), "g")
+		require.NoError(s, s.queue.Close(s.Context()))
+		closed := ended{failed: "g", why: webdelivery.ErrQueueClosed, outcome: webdelivery.OutcomeNotApplied, after: 20*time.Second + half}
+		assert.Equal(s, closed, <-fifth)
+		assert.Equal(s, int64(3), (<-fourth).receipt)
+		closed.failed, closed.after = "h", 31*time.Second
+		assert.Equal(s, closed, <-s.start(s.Context(), "h"))
+	})
+}
+
+// A host is refused after five of its URIs, of which each counts once. Its calls then fail at once, and take no room.
+func TestRoomOfRefusedHosts(t *testing.T) {
+	t.Parallel()
+	inSteps(t, webdelivery.QueueOptions{MaxPending: 2}, nil, "ABCDEF", func(s *refusing) {
+		for _, item := range "AAAAAABCDEFFFFF" {
+			assert.NotEmpty(s, (<-s.start(s.Context(), string(item))).failed)
+		}
+		assert.Equal(s, "AAAAAABCDE", strings.Join(s.requests, ""))
+		assert.Empty(s, (<-s.start(s.within(time.Minute), "ab")).failed)
+	})
+}
+
+// A refused URI fails only its callers. A caller with other URIs also gets their receipt. Each caller ends when its own
+// URIs are decided. After the first refused URI, the rest goes in one request.
+func TestEachCallerGetsItsOwnResult(t *testing.T) {
+	t.Parallel()
+	inSteps(t, webdelivery.QueueOptions{}, nil, "c", func(s *refusing) {
+		<-s.start(s.Context(), "z") // the service accepts the host
+		time.Sleep(time.Minute)
+		s.began = time.Now()
+		var results []<-chan ended
+		for _, letters := range []string{"ab", "cd", "c", "d", "efgh"} {
+			results = append(results, s.start(s.Context(), letters))
+		}
+		var got []ended
+		for _, result := range results {
+			got = append(got, <-result)
+		}
+		assert.Equal(s, []string{"z", "cdabefgh", "cdab", "cd", "c", "efghabd"}, s.requests, "the shortest callers come first")
+		third, fifth := 3*time.Second+half, 4*time.Second+half
+		assert.Equal(s, []ended{
+			{receipt: 6, after: fifth},
+			{receipt: 6, failed: "c", why: webdelivery.ErrBadRequest, after: fifth},
+			{failed: "c", why: webdelivery.ErrBadRequest, outcome: webdelivery.OutcomeNotApplied, after: third},
+			{receipt: 6, after: fifth},
+			{receipt: 6, after: fifth},
+		}, got)
+	})
+}
+
+// When a caller leaves, its unsent URIs leave the queue. If no other caller waits, no permit is acquired.
+func TestLeavingBeforeItIsSent(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	slow := limiter{wait: func(ctx context.Context) error { asked++; time.Sleep(time.Second); return ctx.Err() }}
+	inSteps(t, webdelivery.QueueOptions{}, slow, "", func(s *refusing) {
+		ctx, cancel := context.WithCancel(s.Context())
+		first, second := s.start(ctx, "ab"), s.start(s.Context(), "c")
+		cancel()
+		assert.Equal(s, ended{failed: "ab", why: context.Canceled, outcome: webdelivery.OutcomeNotApplied}, <-first)
+		assert.Equal(s, ended{receipt: 1, after: 3 * half}, <-second)
+		assert.Equal(s, 1, asked)
+		assert.Equal(s, []string{"c"}, s.requests)
+	})
+}
+
+// When all callers have left, the wait for a permit is canceled. If the permit comes all the same, it is used for new
+// callers or returned.
+func TestPermitsForNobody(t *testing.T) {
+	t.Parallel()
+	for deaf, permits := range map[bool]int{false: 7, true: 6} {
+		l := &lender{acquire: func(ctx context.Context) (time.Time, error) {
+			if deaf {
+				ctx = context.WithoutCancel(ctx)
+			}
+			return time.Time{}, sleep(ctx, 10*time.Second)
+		}}
+		inSteps(t, webdelivery.QueueOptions{}, l, "", func(s *refusing) {
+			for range 5 { // more than may be under way
+				<-s.start(s.within(time.Second), "a")
+				time.Sleep(20 * time.Second)
+			}
+			<-s.start(s.within(time.Second), "b")
+			assert.Equal(s, int64(1), (<-s.start(s.Context(), "c")).receipt)
+			assert.Equal(s, []string{"c"}, s.requests)
+		})
+		assert.Len(t, l.ends, permits)
+	}
+}
+
+// A request goes on while one of its callers stays, and is canceled when all have left.
+func TestLeavingARequest(t *testing.T) {
+	t.Parallel()
+	inSteps(t, webdelivery.QueueOptions{}, nil, "", func(s *refusing) {
+		s.delay = 3 * half
+		a, b, both := s.start(s.within(half/5), "a"), s.start(s.within(half/5), "b"), s.start(s.Context(), "ab")
+		assert.Equal(s, ended{failed: "a", why: context.DeadlineExceeded, after: half / 5}, <-a)
+		<-b
+		assert.Equal(s, ended{receipt: 1, after: 3 * half}, <-both)
+
+		assert.Equal(s, webdelivery.OutcomeUnknown, (<-s.start(s.within(half/5), "c")).outcome)
+		synctest.Wait()
+		assert.Equal(s, 1, s.canceled)
+	})
+}
+
+// If a request may have been applied before it was refused, the outcome of its URIs is unknown.
+func TestDoubt(t *testing.T) {
+	t.Parallel()
+	inSteps(t, webdelivery.QueueOptions{}, nil, "ab", func(s *refusing) {
+		s.status = http.StatusServiceUnavailable
+		got := s.start(s.Context(), "ab")
+		time.Sleep(time.Second)
+		s.mu.Lock()
+		s.status = http.StatusBadRequest
+		s.mu.Unlock()
+		end := <-got
+		assert.Equal(s, ended{failed: "ab", why: webdelivery.ErrBadRequest, after: end.after}, end)
+	})
+}
+
+// URIs of a host that was refused travel apart, so that the callers of others wait for one permit at most. An accepted
+// URI clears the host.
+func TestRefusedHostsTravelApart(t *testing.T) {
+	t.Parallel()
+	inSteps(t, webdelivery.QueueOptions{}, nil, "ABCDEFGHIJ", func(s *refusing) {
+		<-s.start(s.Context(), "a")
+		good, bad := s.start(s.Context(), "ab"), s.start(s.Context(), "ABCDEFGHIJ")
+		assert.Equal(s, ended{receipt: 3, after: 2*time.Second + half}, <-good)
+		end := <-bad
+		refused := ended{failed: "ABCDEFGHIJ", why: webdelivery.ErrHostRefused, outcome: webdelivery.OutcomeNotApplied, after: end.after}
+		assert.Equal(s, refused, end)
+		assert.Equal(s, []string{"a", "abABCDEFGHIJ", "ab"}, s.requests[:3], "accepted hosts come first")
+		assert.Len(s, s.requests, 3+5)
+		for _, alone := range s.requests[3:] {
+			assert.Len(s, alone, 1)
+		}
+
+		s.requests, refused.failed = nil, "AB"
+		assert.Equal(s, refused, <-s.start(s.Context(), "AB"))
+		assert.Empty(s, s.requests, "for 10 s it is known")
+		time.Sleep(10 * time.Second)
+		purge := func() { // both
+			bad, good := s.start(s.Context(), "AB"), s.start(s.Context(), "c")
+			<-good
+			<-bad
+		}
+		purge()
+		assert.Len(s, s.requests, 2, "c, and one of A and B")
+
+		time.Sleep(10 * time.Second)
+		s.requests, s.refuses = nil, func(string) bool { return false }
+		<-s.start(s.Context(), "AB")
+		purge()
+		require.Len(s, s.requests, 4)
+		assert.Len(s, s.requests[0]+s.requests[1], 2, "alone first")
+		assert.ElementsMatch(s, []string{"c", "AB"}, s.requests[2:], "apart for ten minutes")
+		time.Sleep(10 * time.Minute)
+		purge()
+		assert.Equal(s, "cAB", s.requests[4])
+	})
+}
+
+// If a permit fails, the parts that wait for one fail, too.
+func TestPermitsOfParts(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	failing := limiter{wait: func(context.Context) error {
+		if asked++; asked == 1 {
+			return nil
+		}
+		time.Sleep(half)
+		return assert.AnError
+	}}
+	inSteps(t, webdelivery.QueueOptions{}, failing, "b", func(s *refusing) {
+		both := s.start(s.Context(), "ab")
+		time.Sleep(700 * time.Millisecond)
+		lost := ended{failed: "c", why: assert.AnError, outcome: webdelivery.OutcomeNotApplied, after: time.Second}
+		assert.Equal(s, lost, <-s.start(s.Context(), "c"))
+		lost.failed = "ab"
+		assert.Equal(s, lost, <-both)
+		assert.Equal(s, []string{"ab"}, s.requests)
+	})
+}
+
 // Stats shows where the URIs are, and with Wait how far each transaction is. A call that was split has the receipts of all
 // parts.
 func TestProgressOfAQueue(t *testing.T) {
@@ -608,35 +863,45 @@ func TestCloseGivesUp(t *testing.T) {
 	}
 }
 
-// A 201 means that the service accepted a purge, whatever the body is (open point 7). A queue that waits does not know how
-// the transaction ends.
+// A 201 means that the service accepted a purge, whatever the body is (open point 7; TestPurgeWithoutTransaction has every
+// form of it). A queue that waits does not know how the transaction ends.
 func TestAcceptedWithoutATransaction(t *testing.T) {
 	t.Parallel()
-	for _, body := range []string{"", "{}", "garbage"} {
-		for options, want := range map[webdelivery.QueueOptions]webdelivery.Outcome{{}: webdelivery.OutcomeApplied, {Wait: true}: webdelivery.OutcomeUnknown} {
-			synctest.Test(t, func(t *testing.T) {
-				client := fixture.Answered(t, func(*http.Request) *http.Response { return fixture.Response(http.StatusCreated, []byte(body)) })
-				q, err := client.Purge.NewQueue(options)
-				require.NoError(t, err)
-				_, err = q.Purge(t.Context(), webdelivery.Exact(object(1)))
-				require.ErrorIs(t, err, webdelivery.ErrBadResponse)
-				assert.Equal(t, want, webdelivery.OutcomeOf(err), body)
-				require.NoError(t, q.Close(t.Context()))
-			})
-		}
+	for options, want := range map[webdelivery.QueueOptions]webdelivery.Outcome{{}: webdelivery.OutcomeApplied, {Wait: true}: webdelivery.OutcomeUnknown} {
+		synctest.Test(t, func(t *testing.T) {
+			client := fixture.Answered(t, func(*http.Request) *http.Response { return fixture.Response(http.StatusCreated, []byte("garbage")) })
+			q, err := client.Purge.NewQueue(options)
+			require.NoError(t, err)
+			_, err = q.Purge(t.Context(), webdelivery.Exact(object(1)))
+			require.ErrorIs(t, err, webdelivery.ErrBadResponse)
+			assert.Equal(t, want, webdelivery.OutcomeOf(err))
+			require.NoError(t, q.Close(t.Context()))
+		})
 	}
 }
 
-// A caller that leaves while its transaction runs learns that the purge was accepted.
+// A caller that leaves while its transaction runs learns that the purge was accepted. When all its callers have left, nobody
+// polls the transaction any more.
 func TestLeftWhileTheTransactionRuns(t *testing.T) {
 	t.Parallel()
 	inQueue(t, fixture.Setup{}, webdelivery.QueueOptions{Wait: true}, func(f *fixture.Fixture, q *webdelivery.PurgeQueue) {
-		ctx, cancel := context.WithTimeout(f.Context(), time.Second)
-		defer cancel()
-		receipts, err := q.Purge(ctx, webdelivery.Exact(fixture.AnObject))
-		require.ErrorIs(f, err, context.DeadlineExceeded)
-		require.Len(f, receipts, 1)
-		assert.ErrorContains(f, err, fmt.Sprint("accepted transaction ", receipts[0].TransactionID))
+		var all sync.WaitGroup
+		for i := range 2 {
+			all.Go(func() {
+				ctx, cancel := context.WithTimeout(f.Context(), time.Duration(i+1)*time.Second)
+				defer cancel()
+				receipts, err := q.Purge(ctx, webdelivery.Exact(object(i)))
+				assert.ErrorIs(f, err, context.DeadlineExceeded)
+				if assert.Len(f, receipts, 1) {
+					assert.ErrorContains(f, err, fmt.Sprint("accepted transaction ", receipts[0].TransactionID))
+				}
+			})
+		}
+		time.Sleep(3 * half)
+		assert.Len(f, q.Stats().Transactions, 1)
+		all.Wait()
+		synctest.Wait()
+		assert.Empty(f, q.Stats().Transactions)
 	})
 }
 
@@ -733,7 +998,12 @@ func TestQueueOutcomesAreTrue(t *testing.T) {
 				}
 				wg.Wait()
 				require.NoError(f, q.Close(f.Context()))
-				purged := purgedURIs(f)
+				purged := map[string]bool{}
+				for _, p := range f.Srv.Purged() {
+					for _, u := range p.URIs {
+						purged[u.URIPattern] = true
+					}
+				}
 				for i, err := range errs {
 					switch outcome := webdelivery.OutcomeOf(err); {
 					case outcome == webdelivery.OutcomeApplied:
