@@ -103,12 +103,8 @@ func TestOrder(t *testing.T) {
 			for i, name := range want {
 				held.End(time.Time{})
 				synctest.Wait()
-				select {
-				case p := <-waiting[name]:
-					held = p.(*Permit)
-				default:
-					require.Fail(t, "another caller got a permit", "%s: %d", arrive, i)
-				}
+				require.Len(t, waiting[name], 1, "%s: another caller got permit %d", arrive, i)
+				held = (<-waiting[name]).(*Permit)
 			}
 		})
 	}
