@@ -43,11 +43,6 @@ func TestDecideOnATransientFailure(t *testing.T) {
 		{"a write that has happened", situation{class: Once, outcome: outcomes.Applied}, verdict{}},
 		{"a write that has not happened", situation{class: Once, outcome: outcomes.NotApplied}, again(drawn)},
 
-		{"the third attempt of a read", situation{class: Read, failures: 2}, again(drawn)},
-		{"the fourth attempt of a read", situation{class: Read, failures: 3}, verdict{}},
-		{"the second attempt of a write", situation{class: Once, outcome: outcomes.NotApplied, failures: 1}, again(drawn)},
-		{"the third attempt of a write", situation{class: Once, outcome: outcomes.NotApplied, failures: 2}, verdict{}},
-
 		{"Retry-After takes the place of the drawn wait", situation{class: Read, asked: 3 * time.Second}, again(3 * time.Second)},
 		{"a Retry-After below the drawn wait does, too", situation{class: Read, asked: time.Millisecond}, again(time.Millisecond)},
 		{"a Retry-After of MaxWait", situation{class: Read, asked: 20 * time.Second}, again(20 * time.Second)},
@@ -82,13 +77,12 @@ func TestDecideOnRefusedCredentials(t *testing.T) {
 		{"doubtful", situation{credentials: doubtful}, renewDoubt},
 		{"the context has ended", situation{credentials: refused, ended: true}, stop},
 		{"doubtful, and the context has ended", situation{credentials: doubtful, ended: true}, stop},
-		{"at the last attempt", situation{credentials: refused, failures: 9}, renew},
 		{"with the status of too fast", situation{credentials: refused, tooFast: true}, renew},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			for _, class := range []Class{Once, Read, Delete, Repeatable} {
-				tt.s.class, tt.s.now, tt.s.outcome = class, noon, outcomes.Unknown
+				tt.s.class, tt.s.now, tt.s.outcome, tt.s.failures = class, noon, outcomes.Unknown, 9
 				assert.Equal(t, verdict{action: tt.want}, aPolicy.decide(tt.s))
 			}
 		})
@@ -99,48 +93,40 @@ func TestDecideOnRefusedCredentials(t *testing.T) {
 func TestDecideOnTooFast(t *testing.T) {
 	t.Parallel()
 	gaveUp := "refused as too fast, or the service is down, and waiting longer would exceed the ThrottleTimeout of 5m0s"
+	late := (&pace.LateError{Wait: time.Second, Deadline: time.Second, Refusing: true}).Error()
 	for _, tt := range []struct {
-		name   string
-		policy Policy
-		s      situation
-		want   verdict
-		why    string
+		name string
+		s    situation
+		want verdict
+		why  string
 	}{
 		{name: "everybody waits in the limiter", s: situation{refusal: pace.Refusal{Wait: time.Second, Everybody: true}}, want: verdict{action: retryFree}},
-		{name: "it alone waits", s: situation{refusal: pace.Refusal{Wait: time.Second}}, want: verdict{action: retryFree, wait: time.Second}},
 		{name: "it alone waits as long as asked", s: situation{refusal: pace.Refusal{Wait: time.Second}, asked: 3 * time.Second}, want: verdict{action: retryFree, wait: 3 * time.Second}},
 		{name: "it alone waits longer than asked", s: situation{refusal: pace.Refusal{Wait: 3 * time.Second}, asked: time.Second}, want: verdict{action: retryFree, wait: 3 * time.Second}},
-		{name: "longer than MaxWait", s: situation{refusal: pace.Refusal{Wait: time.Minute}}, want: verdict{action: retryFree, wait: time.Minute}},
-		{name: "after many attempts", s: situation{refusal: pace.Refusal{Wait: time.Second}, failures: 99}, want: verdict{action: retryFree, wait: time.Second}},
-		{name: "of a class that happens once", s: situation{class: Once, outcome: outcomes.Unknown, refusal: pace.Refusal{Wait: time.Second}}, want: verdict{action: retryFree, wait: time.Second}},
+		{
+			name: "however often, longer than MaxWait, and of a class that happens once",
+			s:    situation{class: Once, outcome: outcomes.Unknown, failures: 99, refusal: pace.Refusal{Wait: time.Minute}},
+			want: verdict{action: retryFree, wait: time.Minute},
+		},
 		{name: "the wait ends with the time", s: situation{refusal: pace.Refusal{Wait: time.Hour}}, want: verdict{action: retryFree, wait: time.Hour}},
 		{name: "the wait ends after the time", s: situation{refusal: pace.Refusal{Wait: time.Hour + 1}}, why: gaveUp},
 		{name: "Retry-After ends after the time", s: situation{asked: time.Hour + 1}, why: gaveUp},
-		{name: "retries are off", policy: Policy{MaxAttempts: 1}, s: situation{refusal: pace.Refusal{Wait: time.Second}}},
 		{name: "the deadline is behind the wait", s: situation{refusal: pace.Refusal{Wait: time.Second}, deadline: noon.Add(time.Second + 1)}, want: verdict{action: retryFree, wait: time.Second}},
+		{name: "the deadline is at its end", s: situation{refusal: pace.Refusal{Wait: time.Second}, deadline: noon.Add(time.Second)}, why: late},
+		{name: "the deadline is at the end of everybody's", s: situation{refusal: pace.Refusal{Wait: time.Second, Everybody: true}, deadline: noon.Add(time.Second)}, why: late},
 		{name: "the context has ended", s: situation{ended: true}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			policy := tt.policy
-			if policy.MaxAttempts == 0 {
-				policy = aPolicy
-			}
 			tt.s.tooFast, tt.s.transient, tt.s.now, tt.s.giveUpAt = true, true, noon, noon.Add(time.Hour)
-			v := policy.decide(tt.s)
+			v := aPolicy.decide(tt.s)
 			if tt.why != "" {
 				require.EqualError(t, v.why, tt.why)
 				v.why = nil
 			}
 			assert.Equal(t, tt.want, v)
+			assert.Equal(t, verdict{}, Policy{MaxAttempts: 1}.decide(tt.s), "retries are off")
 		})
-	}
-	for _, everybody := range []bool{true, false} {
-		v := aPolicy.decide(situation{
-			tooFast: true, refusal: pace.Refusal{Wait: 3 * time.Second, Everybody: everybody},
-			now: noon, giveUpAt: noon.Add(time.Hour), deadline: noon.Add(3 * time.Second),
-		})
-		assert.Equal(t, verdict{why: &pace.LateError{Wait: 3 * time.Second, Deadline: 3 * time.Second, Refusing: true}}, v, "a deadline at the end of the wait")
 	}
 }
 
@@ -163,21 +149,13 @@ func TestAttemptsOfAClass(t *testing.T) {
 func TestBackoffHasACeiling(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		shortest, longest time.Duration
-		n                 int
-		ceiling           time.Duration
-	}{
-		{time.Second, 20 * time.Second, 1, time.Second},
-		{time.Second, 20 * time.Second, 2, 2 * time.Second},
-		{time.Second, 20 * time.Second, 5, 16 * time.Second},
-		{time.Second, 20 * time.Second, 6, 20 * time.Second},
-		{time.Second, 20 * time.Second, 1000, 20 * time.Second},
-		{time.Second, time.Second, 2, time.Second},
-		{1 << 62, 1<<63 - 1, 3, 1<<63 - 1},
-	} {
+		MinWait, MaxWait time.Duration
+		n                int
+		ceiling          time.Duration
+	}{{1000, 20_000, 1, 1000}, {1000, 20_000, 5, 16_000}, {1000, 20_000, 6, 20_000}, {1000, 20_000, 1000, 20_000}, {1 << 62, 1<<63 - 1, 3, 1<<63 - 1}} {
 		draws := make([]time.Duration, 1000)
 		for i := range draws {
-			draws[i] = Policy{MinWait: tt.shortest, MaxWait: tt.longest}.backoff(tt.n)
+			draws[i] = Policy{MinWait: tt.MinWait, MaxWait: tt.MaxWait}.backoff(tt.n)
 		}
 		assert.GreaterOrEqual(t, slices.Min(draws), time.Duration(0))
 		assert.Less(t, slices.Min(draws), tt.ceiling/10)
@@ -282,30 +260,26 @@ func TestRetryAfter(t *testing.T) {
 			}
 			assert.Equal(t, want, RetryAfter(h), "%q at %q", asked, date)
 		}
-		for _, none := range []string{"", "0", "-7", "+7", "1.5", "7 s", "٧", "soon", "Fri, 31 Dec 1999 00:00:00 GMT"} {
-			check(0, "", none)
+		each := func(want time.Duration, asked ...string) {
+			for _, one := range asked {
+				check(want, "", one)
+			}
 		}
-		for _, seven := range []string{"7", " 7\t", "007"} {
-			check(7*time.Second, "", seven)
-		}
-		check(9223372036*time.Second, "", "9223372036")
-		for _, tooMany := range []string{"9223372037", "18446744073709551615", "99999999999999999999999"} {
-			check(longest, "", tooMany)
-			check(longest, "", tooMany, "5")
-		}
+		const nine = "Sat, 01 Jan 2000 00:00:09 GMT"
+		each(0, "", "0", "-7", "+7", "1.5", "7 s", "٧", "soon", "Fri, 31 Dec 1999 00:00:00 GMT")
+		each(7*time.Second, "7", " 7\t", "007")
+		each(9223372036*time.Second, "9223372036")
+		each(longest, "9223372037", "18446744073709551615", "99999999999999999999999")
+		each(9*time.Second, "7, 9", nine, "Saturday, 01-Jan-00 00:00:09 GMT", "Sat Jan  1 00:00:09 2000")
+		check(longest, "", "99999999999999999999999", "5")
 		check(9*time.Second, "", "3", "9", "5")
-		check(9*time.Second, "", "7, 9")
 		check(5*time.Second, "", "soon", "5")
 		check(5*time.Second, "", "5", "soon")
-		const nine = "Sat, 01 Jan 2000 00:00:09 GMT"
-		for _, date := range []string{nine, "Saturday, 01-Jan-00 00:00:09 GMT", "Sat Jan  1 00:00:09 2000"} {
-			check(9*time.Second, "", date)
-		}
+		check(12*time.Second, "", nine, "12")
+		check(12*time.Second, "", "12", nine)
 		check(9*time.Second, "yesterday", nine)
 		check(4*time.Second, "Sat, 01 Jan 2000 00:00:05 GMT", nine)
 		check(9*time.Second, "Wed, 01 May 2013 12:00:00 GMT", "Wed, 01 May 2013 12:00:09 GMT")
 		check(0, "Sat, 01 Jan 2000 00:00:10 GMT", nine)
-		check(12*time.Second, "", nine, "12")
-		check(12*time.Second, "", "12", nine)
 	})
 }
