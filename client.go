@@ -34,8 +34,7 @@ type Client struct {
 	// Sessions creates sessions: section 4.5.
 	Sessions *SessionsService
 
-	conn    *conn
-	limiter Limiter // of WithPurgeLimiter, or nil
+	conn *conn
 }
 
 // NewClient creates a client for one customer of the service at baseURL. It sends nothing. Requests go to
@@ -55,11 +54,7 @@ func NewClient(baseURL, customer string, auth Auth, options ...Option) (*Client,
 	if err = join(asValidation(err), auth.validate(), wrong); err != nil {
 		return nil, err
 	}
-	limiter, err := limiterFor(b.Key(), s.limiter)
-	if err != nil {
-		return nil, err
-	}
-	c := &conn{base: b, service: b.Key(), permits: newPermits(b.Key(), limiter, s.retry), maxBody: s.maxBody, dialect: s.dialect}
+	c := &conn{base: b, service: b.Key(), permits: newPermits(b.Key(), &s), maxBody: s.maxBody, dialect: s.dialect}
 	sessions := &SessionsService{c}
 	c.transport = transport.New(transport.Config{
 		Base: b, Credentials: auth.credentials(sessions.logIn), Next: s.next, Policy: transport.Policy(s.retry),
@@ -69,7 +64,7 @@ func NewClient(baseURL, customer string, auth Auth, options ...Option) (*Client,
 	tasks := &TasksService{c}
 	return &Client{
 		Tasks: tasks, Purge: &PurgeService{c}, Stats: newStatsService(c), NetworkLists: &NetworkListsService{c, tasks, lists.Limits{List: MaxListEntries, Call: maxUpdateEntries}},
-		Sessions: sessions, conn: c, limiter: limiter,
+		Sessions: sessions, conn: c,
 	}, nil
 }
 
@@ -78,10 +73,6 @@ func NewClient(baseURL, customer string, auth Auth, options ...Option) (*Client,
 func (c *Client) URL() string {
 	return c.conn.base.String()
 }
-
-// PurgeLimiter returns the limiter of [WithPurgeLimiter], or the one that its ForCustomer returned (see [Limiter]). It
-// returns nil if the client has none.
-func (c *Client) PurgeLimiter() Limiter { return c.limiter }
 
 // NewClientFromEnv creates a client from the environment. It reads WEBDELIVERY_BASE_URL, WEBDELIVERY_CUSTOMER,
 // WEBDELIVERY_USERNAME, and WEBDELIVERY_PASSWORD_FILE or, without it, WEBDELIVERY_PASSWORD. The file is read here and

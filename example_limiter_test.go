@@ -12,7 +12,7 @@ import (
 type onePlace chan time.Time
 
 // Acquire takes the place, and waits until it is free.
-func (p onePlace) Acquire(ctx context.Context) (webdelivery.Permit, error) {
+func (p onePlace) Acquire(ctx context.Context, _ string) (webdelivery.Permit, error) {
 	var free time.Time
 	select {
 	case free = <-p:
@@ -30,23 +30,19 @@ func (p onePlace) Acquire(ctx context.Context) (webdelivery.Permit, error) {
 	}
 }
 
-// Wait limits departures, because it does not learn when the purge has arrived.
-func (p onePlace) Wait(ctx context.Context) error {
-	permit, err := p.Acquire(ctx)
-	if err == nil {
-		permit.Done(ctx, time.Now(), 0)
-	}
-	return err
-}
+// Pause and Waiting have nothing to add: this program is the only one.
+func (p onePlace) Pause(context.Context, string, time.Duration) error { return nil }
+
+func (p onePlace) Waiting(string) error { return nil }
 
 // A limiter of your own that limits arrivals. Two purges reach the service at least a second apart, however long the
 // connection of the first one took.
-func ExamplePermitLimiter() {
+func ExampleSharedLimiter() {
 	place := make(onePlace, 1)
 	place <- time.Time{} // free
 
 	client, err := webdelivery.NewClient("https://api.example.com", "acme",
-		webdelivery.BasicAuth("alice", "correct-horse-battery"), webdelivery.WithPurgeLimiter(place))
+		webdelivery.BasicAuth("alice", "correct-horse-battery"), webdelivery.WithSharedLimiter(place))
 
 	fmt.Println(client != nil, err)
 	// Output: true <nil>

@@ -61,6 +61,11 @@ func submitAll(f *fixture.Fixture, n int) {
 	wg.Wait()
 }
 
+// sharing is a setup with a limiter that several processes share.
+func sharing(l webdelivery.SharedLimiter) fixture.Setup {
+	return fixture.Setup{Options: []webdelivery.Option{webdelivery.WithSharedLimiter(l)}}
+}
+
 // limitedBy is a setup with a user's limiter.
 func limitedBy(l webdelivery.Limiter) fixture.Setup {
 	return fixture.Setup{Options: []webdelivery.Option{webdelivery.WithPurgeLimiter(l)}}
@@ -237,7 +242,7 @@ func TestPauseIsTold(t *testing.T) {
 	for asked, want := range map[string]time.Duration{"20": 20 * time.Second, "3600": 5 * time.Minute} { // the next slot comes sooner
 		var paused []time.Duration
 		var log strings.Builder
-		s := limitedBy(limiter{pause: func(d time.Duration) error { paused = append(paused, d); return assert.AnError }})
+		s := sharing(&lender{pause: func(d time.Duration) error { paused = append(paused, d); return assert.AnError }})
 		s.Options = append(s.Options, webdelivery.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 		fixture.InFakeTime(t, s, func(f *fixture.Fixture) {
 			f.AddFault(testserver.Fault{Path: "/cache/purge", Count: 1, Status: 429, Header: http.Header{"Retry-After": {asked}}})
@@ -248,42 +253,33 @@ func TestPauseIsTold(t *testing.T) {
 	}
 }
 
-// NewClient asks a limiter with a budget for each customer for that of its own, by a key that does not depend on the
-// spelling of the base URL.
-func TestTheLimiterOfACustomer(t *testing.T) {
+// The customer of a shared limiter does not depend on the spelling of the base URL.
+func TestTheCustomerOfALimiter(t *testing.T) {
 	t.Parallel()
-	budgets := perCustomer{}
-	newClient := func(baseURL, customer string) (*webdelivery.Client, error) {
-		return webdelivery.NewClient(baseURL, customer, webdelivery.BasicAuth("alice", "secret"), webdelivery.WithPurgeLimiter(budgets))
-	}
-	_, err := newClient("https://api.example.com", "acme")
-	require.EqualError(t, err, "webdelivery: invalid WithPurgeLimiter: its ForCustomer returns nil for https://api.example.com/acme")
-	own := new(permits)
-	budgets["https://api.example.com/acme"] = own
 	for _, spelling := range []string{"https://api.example.com", "https://API.example.com.:443/root/"} {
-		client, err := newClient(spelling, "acme")
+		l := &lender{}
+		client, err := webdelivery.NewClient(spelling, "acme", webdelivery.BasicAuth("alice", "secret"), webdelivery.WithSharedLimiter(l),
+			webdelivery.WithHTTPClient(&http.Client{Transport: fixture.RoundTripper(func(*http.Request) (*http.Response, error) { return nil, assert.AnError })}),
+			webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1}))
 		require.NoError(t, err)
-		assert.Same(t, own, client.PurgeLimiter())
+		_, err = client.Purge.Submit(t.Context(), fixture.PurgeOf(fixture.AnObject))
+		require.ErrorIs(t, err, assert.AnError)
+		assert.Equal(t, "https://api.example.com/acme", l.customer)
 	}
 }
-
-type perCustomer map[string]webdelivery.Limiter
-
-func (p perCustomer) Wait(context.Context) error { return errors.New("Wait was called") }
-
-func (p perCustomer) ForCustomer(key string) webdelivery.Limiter { return p[key] }
-
-// waiting is a limiter that says why it gives no permit.
-type waiting struct{ limiter }
-
-func (waiting) Waiting() error { return errors.New("the next permit comes in 5s") }
 
 // A caller of a queue that leaves before its purge was sent learns why it was not.
 func TestWhyAQueuedPurgeWasNotSent(t *testing.T) {
 	t.Parallel()
 	never := limiter{wait: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }}
-	for why, l := range map[string]webdelivery.Limiter{"": never, ": the next permit comes in 5s": waiting{never}} {
-		fixture.InFakeTime(t, limitedBy(l), func(f *fixture.Fixture) {
+	late := &lender{why: errors.New("the next permit comes in 5s"), acquire: func(ctx context.Context) (time.Time, error) {
+		<-ctx.Done()
+		return time.Time{}, ctx.Err()
+	}}
+	for why, l := range map[string]webdelivery.Option{
+		"": webdelivery.WithPurgeLimiter(never), ": the next permit comes in 5s": webdelivery.WithSharedLimiter(late),
+	} {
+		fixture.InFakeTime(t, fixture.Setup{Options: []webdelivery.Option{l}}, func(f *fixture.Fixture) {
 			q := f.NewQueue(webdelivery.QueueOptions{})
 			ctx, cancel := context.WithTimeout(f.Context(), time.Second)
 			defer cancel()
@@ -291,6 +287,7 @@ func TestWhyAQueuedPurgeWasNotSent(t *testing.T) {
 			require.ErrorIs(f, err, context.DeadlineExceeded)
 			require.EqualError(f, err, "webdelivery: purge of "+fixture.AnObject+": context deadline exceeded before the purge was sent"+why)
 			assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
+			assert.Equal(f, why != "", q.Stats().Waiting != nil)
 		})
 	}
 }
@@ -314,8 +311,7 @@ func TestTheErrorOfALimiter(t *testing.T) {
 
 // limiter is a Limiter that calls functions; nil does nothing.
 type limiter struct {
-	wait  func(context.Context) error
-	pause func(time.Duration) error
+	wait func(context.Context) error
 }
 
 func (l limiter) Wait(ctx context.Context) error {
@@ -323,13 +319,6 @@ func (l limiter) Wait(ctx context.Context) error {
 		return nil
 	}
 	return l.wait(ctx)
-}
-
-func (l limiter) Pause(_ context.Context, d time.Duration) error {
-	if l.pause == nil {
-		return nil
-	}
-	return l.pause(d)
 }
 
 // A permit ends also if the transport panics, so that a program that recovers can purge on.
@@ -458,11 +447,15 @@ func TestWhenASlotIsFree(t *testing.T) {
 	})
 }
 
-// lender is a PermitLimiter that records how its permits end.
+// lender is a SharedLimiter that records how its permits end.
 type lender struct {
 	acquire func(ctx context.Context) (expires time.Time, err error) // nil: always, and it does not expire
-	mu      sync.Mutex
-	ends    []lending
+	pause   func(time.Duration) error                                // may be nil
+	why     error
+
+	mu       sync.Mutex
+	ends     []lending
+	customer string
 }
 
 type lending struct {
@@ -470,9 +463,19 @@ type lending struct {
 	status      int
 }
 
-func (l *lender) Wait(context.Context) error { return errors.New("Wait was called") }
+func (l *lender) Waiting(string) error { return l.why }
 
-func (l *lender) Acquire(ctx context.Context) (webdelivery.Permit, error) {
+func (l *lender) Pause(_ context.Context, _ string, d time.Duration) error {
+	if l.pause == nil {
+		return nil
+	}
+	return l.pause(d)
+}
+
+func (l *lender) Acquire(ctx context.Context, customer string) (webdelivery.Permit, error) {
+	l.mu.Lock()
+	l.customer = customer
+	l.mu.Unlock()
 	permit, err, began := webdelivery.Permit{}, ctx.Err(), time.Now()
 	if l.acquire != nil {
 		permit.Expires, err = l.acquire(ctx)
@@ -489,12 +492,12 @@ func (l *lender) Acquire(ctx context.Context) (webdelivery.Permit, error) {
 	return permit, err
 }
 
-// The client ends the permit of a PermitLimiter once, as soon as it knows the latest time of arrival.
+// The client ends the permit of a SharedLimiter once, as soon as it knows the latest time of arrival.
 func TestPermitsEnd(t *testing.T) {
 	t.Parallel()
 	eachEnding(t, 1, func(f *fixture.Fixture, tt *ending) {
 		l, began := &lender{}, time.Now()
-		tt.submit(f, webdelivery.WithPurgeLimiter(l))
+		tt.submit(f, webdelivery.WithSharedLimiter(l))
 		took := time.Since(began)
 		time.Sleep(time.Hour)
 		want := lending{min(took, tt.arrived), tt.arrived, tt.status}
@@ -530,7 +533,7 @@ func TestPermitsExpire(t *testing.T) {
 					return transport.RoundTrip(r)
 				})
 			}
-			require.NoError(f, fixture.Submit.Call(f.Context(), f.NewClient(f.Srv.URL(), limitedBy(l))))
+			require.NoError(f, fixture.Submit.Call(f.Context(), f.NewClient(f.Srv.URL(), sharing(l))))
 			assert.Len(f, arrivals(f), 1)
 			assert.Equal(f, []lending{{delay, -1, 0}, {0, 0, 201}}, l.ends)
 		})
@@ -545,7 +548,7 @@ func TestPermitsThatComeTooLate(t *testing.T) {
 		lent++
 		return time.Now().Add(time.Duration(lent-2) * time.Second), nil
 	}}
-	fixture.InFakeTime(t, limitedBy(l), func(f *fixture.Fixture) {
+	fixture.InFakeTime(t, sharing(l), func(f *fixture.Fixture) {
 		require.NoError(f, fixture.Submit.Call(f.Context(), f.Client))
 		assert.Equal(f, []time.Duration{-1, -1, 0}, []time.Duration{l.ends[0].arrived, l.ends[1].arrived, l.ends[2].arrived})
 		assert.Equal(f, 1, f.Requests(fixture.Submit))
@@ -645,7 +648,7 @@ func TestAPurgeThatIsAlwaysRefused(t *testing.T) {
 			var refusals, pauses atomic.Int32
 			status, s, every := http.StatusServiceUnavailable, fixture.Setup{}, 10*time.Second
 			if limited {
-				status, s = http.StatusTooManyRequests, limitedBy(limiter{pause: func(time.Duration) error { pauses.Add(1); return nil }})
+				status, s = http.StatusTooManyRequests, sharing(&lender{pause: func(time.Duration) error { pauses.Add(1); return nil }})
 				every = time.Second
 			}
 			next := f.HTTP.Transport

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/webdelivery/webdelivery-go/internal/address"
+	"github.com/webdelivery/webdelivery-go/internal/transport"
 )
 
 // Option changes how a client works. If an option is invalid, [NewClient] returns a [*ValidationError] that names it.
@@ -35,7 +36,7 @@ type settings struct {
 	logger         *slog.Logger
 	userAgent      string
 	retry          RetryPolicy
-	limiter        Limiter
+	limiter        func(customer string) *transport.Limiter // nil: the default
 	dialect        Dialect
 	maxBody        int64
 	plainHTTP      bool
@@ -130,24 +131,6 @@ func WithRetry(policy RetryPolicy) Option {
 		var err error
 		s.retry, err = policy.withDefaults()
 		return err
-	}
-}
-
-// WithPurgeLimiter replaces the default limiter of purges. Every purge waits for it, retries included. By default, at
-// most two purges are on their way or have arrived within the last 1.05 s, so no three arrive within a second. This
-// holds for all clients of the process with the same origin and customer.
-//
-// A [PermitLimiter] can keep that limit, because it learns when its permits end; a [Limiter] with Wait alone limits
-// departures. If several processes purge for one customer, use the limiter of package redislimit, which they share.
-// With any limiter, purges slow down while the service refuses them as too fast. Clients of the same origin and
-// customer that have their own limiters slow down together.
-func WithPurgeLimiter(limiter Limiter) Option {
-	return func(s *settings) error {
-		if limiter == nil {
-			return invalid("WithPurgeLimiter", "is nil")
-		}
-		s.limiter = limiter
-		return nil
 	}
 }
 

@@ -61,6 +61,7 @@ type QueueStats struct {
 	Failures int
 	Err      error     // error of the last failure; nil if Failures is 0
 	Since    time.Time // when the first of them failed; zero if Failures is 0
+	Waiting  error     // why there is no permit, if a SharedLimiter tells; nil otherwise
 	// Transactions are those that the queue waits for, with Wait, in the order of their ids and as last polled. Status is ""
 	// before the first poll.
 	Transactions []Progress
@@ -269,12 +270,20 @@ func (q *PurgeQueue) whyLeft(ctx context.Context, sent bool) error {
 		return fmt.Errorf("%w while the purge was under way", ctx.Err())
 	}
 	err := fmt.Errorf("%w before the purge was sent", ctx.Err())
-	if l := q.service.conn.permits.Limiter; l != nil && l.Waiting != nil {
-		if why := l.Waiting(); why != nil {
-			err = fmt.Errorf("%w: %v", err, q.service.conn.foreign(why)) //nolint:errorlint // only ctx has ended this call
-		}
+	if why := q.waiting(); why != nil {
+		err = fmt.Errorf("%w: %v", err, why) //nolint:errorlint // only ctx has ended this call
 	}
 	return err
+}
+
+// waiting returns why the limiter gives no permit, if it tells.
+func (q *PurgeQueue) waiting() error {
+	if l := q.service.conn.permits.Limiter; l != nil && l.Waiting != nil {
+		if why := l.Waiting(); why != nil {
+			return q.service.conn.foreign(why)
+		}
+	}
+	return nil
 }
 
 // acquire logs in and waits for a permit, as every purge does.
@@ -353,7 +362,7 @@ func (q *PurgeQueue) Stats() QueueStats {
 	now := q.batch.Stats()
 	s := QueueStats{
 		Pending: now.Pending, InFlight: now.InFlight, Accepted: now.Accepted, Refused: now.Refused, Requests: now.Requests,
-		OldestAge: now.OldestAge, Failures: now.Failures, Err: now.Err, Since: now.Since,
+		OldestAge: now.OldestAge, Failures: now.Failures, Err: now.Err, Since: now.Since, Waiting: q.waiting(),
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -221,12 +221,15 @@ const half = time.Second / 2
 
 // inSteps is inRefusing with a limiter, by default of a permit each second. The service refuses some letters, and answers
 // after half a second.
-func inSteps(t *testing.T, options webdelivery.QueueOptions, l webdelivery.Limiter, refused string, test func(s *refusing)) {
+func inSteps(t *testing.T, options webdelivery.QueueOptions, limit webdelivery.Option, refused string, test func(s *refusing)) {
 	t.Helper()
+	if limit == nil {
+		limit = webdelivery.WithPurgeLimiter(rate.NewLimiter(1, 1))
+	}
 	inRefusing(t, options, func(uri string) bool { return strings.Contains(refused, path.Base(uri)) }, func(s *refusing) {
 		s.delay = half
 		test(s)
-	}, webdelivery.WithPurgeLimiter(cmp.Or[webdelivery.Limiter](l, rate.NewLimiter(1, 1))))
+	}, limit)
 }
 
 // ended is how a purge of letters ends.
@@ -602,7 +605,7 @@ func TestShortCallsBesideLongOnes(t *testing.T) {
 func TestRoom(t *testing.T) {
 	t.Parallel()
 	slow := limiter{wait: func(context.Context) error { time.Sleep(10 * time.Second); return nil }}
-	inSteps(t, webdelivery.QueueOptions{MaxPending: 2, MaxURIs: 2}, slow, "", func(s *refusing) {
+	inSteps(t, webdelivery.QueueOptions{MaxPending: 2, MaxURIs: 2}, webdelivery.WithPurgeLimiter(slow), "", func(s *refusing) {
 		ctx, cancel := context.WithCancel(s.Context())
 		first, second, third := s.start(s.Context(), "ab"), s.start(ctx, "c"), s.start(s.Context(), "d")
 		time.Sleep(time.Second)
@@ -665,7 +668,7 @@ func TestLeavingBeforeItIsSent(t *testing.T) {
 	t.Parallel()
 	asked := 0
 	slow := limiter{wait: func(ctx context.Context) error { asked++; time.Sleep(time.Second); return ctx.Err() }}
-	inSteps(t, webdelivery.QueueOptions{}, slow, "", func(s *refusing) {
+	inSteps(t, webdelivery.QueueOptions{}, webdelivery.WithPurgeLimiter(slow), "", func(s *refusing) {
 		ctx, cancel := context.WithCancel(s.Context())
 		first, second := s.start(ctx, "ab"), s.start(s.Context(), "c")
 		cancel()
@@ -687,7 +690,7 @@ func TestPermitsForNobody(t *testing.T) {
 			}
 			return time.Time{}, sleep(ctx, 10*time.Second)
 		}}
-		inSteps(t, webdelivery.QueueOptions{}, l, "", func(s *refusing) {
+		inSteps(t, webdelivery.QueueOptions{}, webdelivery.WithSharedLimiter(l), "", func(s *refusing) {
 			for range 5 { // more than may be under way
 				<-s.start(s.within(time.Second), "a")
 				time.Sleep(20 * time.Second)
@@ -784,7 +787,7 @@ func TestPermitsOfParts(t *testing.T) {
 		time.Sleep(half)
 		return assert.AnError
 	}}
-	inSteps(t, webdelivery.QueueOptions{}, failing, "b", func(s *refusing) {
+	inSteps(t, webdelivery.QueueOptions{}, webdelivery.WithPurgeLimiter(failing), "b", func(s *refusing) {
 		both := s.start(s.Context(), "ab")
 		time.Sleep(700 * time.Millisecond)
 		lost := ended{failed: "c", why: assert.AnError, outcome: webdelivery.OutcomeNotApplied, after: time.Second}
@@ -1031,18 +1034,12 @@ func exacts(uris ...string) (all []webdelivery.PurgeURI) {
 	return all
 }
 
-// URL has the escaped customer and no credentials. PurgeLimiter is what the client was given.
+// URL has the escaped customer and no credentials.
 func TestWhatAClientTells(t *testing.T) {
 	t.Parallel()
-	limiter := rate.NewLimiter(1, 1)
-	client, err := webdelivery.NewClient("https://API.example.com:443/root/", "ac me", webdelivery.BasicAuth("alice", "secret"),
-		webdelivery.WithHTTPClient(&http.Client{}), webdelivery.WithPurgeLimiter(limiter))
+	client, err := webdelivery.NewClient("https://API.example.com:443/root/", "ac me", webdelivery.BasicAuth("alice", "secret"))
 	require.NoError(t, err)
 	assert.Equal(t, "https://api.example.com/root/ac%20me/v1", client.URL())
-	assert.Same(t, limiter, client.PurgeLimiter())
-	client, err = webdelivery.NewClient("https://api.example.com", "acme", webdelivery.BasicAuth("alice", "secret"))
-	require.NoError(t, err)
-	assert.Nil(t, client.PurgeLimiter())
 }
 
 // A queue that waits for transactions polls 4 of them at a time, but no poll holds up others for more than a second: those

@@ -2,7 +2,7 @@
 //
 //	rdb := redis.NewUniversalClient(redislimit.ClientOptions("redis.example.com:6379")) // close it at the end
 //	limiter, err := redislimit.New(rdb)                                                 // handle the errors
-//	client, err := webdelivery.NewClient(baseURL, "acme", auth, webdelivery.WithPurgeLimiter(limiter))
+//	client, err := webdelivery.NewClient(baseURL, "acme", auth, webdelivery.WithSharedLimiter(limiter))
 //
 // The Redis user needs these permissions, and in a cluster also +command +cluster|slots:
 //

@@ -19,7 +19,7 @@ func sharedQueue(rdb redis.UniversalClient) (*webdelivery.PurgeQueue, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := webdelivery.NewClientFromEnv(webdelivery.WithPurgeLimiter(limiter))
+	client, err := webdelivery.NewClientFromEnv(webdelivery.WithSharedLimiter(limiter))
 	if err != nil {
 		return nil, err
 	}

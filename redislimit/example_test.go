@@ -23,7 +23,7 @@ func Example() {
 		return
 	}
 	client, err := webdelivery.NewClient("https://api.example.com", "acme",
-		webdelivery.BasicAuth("alice", "correct-horse-battery"), webdelivery.WithPurgeLimiter(limiter))
+		webdelivery.BasicAuth("alice", "correct-horse-battery"), webdelivery.WithSharedLimiter(limiter))
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -8,6 +8,7 @@ import (
 	"math"
 	"net/http"
 	"regexp"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -29,12 +30,19 @@ const (
 )
 
 // Limiter gives purge permits within a limit that all processes of a customer share. It implements
-// [webdelivery.PermitLimiter]. Create it with [New]. It is safe for concurrent use and need not be closed.
+// [webdelivery.SharedLimiter]. Create it with [New]. It is safe for concurrent use and need not be closed.
 type Limiter struct {
 	settings
 
 	rdb     redis.UniversalClient
-	keys    []string                // two slots, the turn, the last acceptance; nil: no customer yet
+	budgets sync.Map // customer to *budget
+}
+
+// budget is what a process knows of a customer's limit.
+type budget struct {
+	*Limiter
+
+	keys    []string                // two slots, the turn, the last acceptance
 	head    chan struct{}           // held by the caller that asks Redis; the process's other callers queue for it
 	failed  *UnavailableError       // error of the last caller that gave up; guarded by head
 	waiting atomic.Pointer[waiting] // nil if no caller holds head
@@ -117,7 +125,7 @@ func check(ok bool, field, format string, args ...any) error {
 	return &webdelivery.ValidationError{Field: "redislimit." + field, Reason: fmt.Sprintf(format, args...)}
 }
 
-// New returns a limiter for webdelivery.WithPurgeLimiter. Each client draws on its own customer's limit. The
+// New returns a limiter for webdelivery.WithSharedLimiter. Each client draws on its own customer's limit. The
 // caller keeps ownership of rdb and closes it. New sends nothing to Redis.
 func New(rdb redis.UniversalClient, opts ...Option) (*Limiter, error) {
 	if err := check(rdb != nil, "New", "rdb is nil"); err != nil {
@@ -132,22 +140,33 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Limiter, error) {
 	return l, nil
 }
 
-// ForCustomer returns the limiter for one customer. webdelivery.NewClient calls it with the client's key. A program
-// that purges by other means calls it with a key of its own.
-func (l *Limiter) ForCustomer(key string) webdelivery.Limiter {
-	tag := l.prefix + ":{" + key + "}:" // the braces keep the keys on one node of a cluster
-	return &Limiter{settings: l.settings, rdb: l.rdb, keys: []string{tag + "1", tag + "2", tag + "turn", tag + "accepted"}, head: make(chan struct{}, 1)}
+func (l *Limiter) budget(customer string) *budget {
+	tag := l.prefix + ":{" + customer + "}:" // the braces keep the keys on one node of a cluster
+	known, _ := l.budgets.LoadOrStore(customer, &budget{
+		Limiter: l, keys: []string{tag + "1", tag + "2", tag + "turn", tag + "accepted"}, head: make(chan struct{}, 1),
+	})
+	return known.(*budget)
 }
 
-// Acquire blocks until a purge may be sent, and returns a permit for it. The request must begin before the permit
-// expires after 10 s. If no permit can be had before the deadline of ctx, Acquire immediately returns an error that
-// matches context.DeadlineExceeded. If Redis does not respond for 3 s, it returns an [*UnavailableError]; if Redis
-// refuses a command for a reason that will not pass, such as a missing permission or a wrong password, at once.
-func (l *Limiter) Acquire(ctx context.Context) (webdelivery.Permit, error) {
-	none := webdelivery.Permit{}
-	if err := check(l.keys != nil, "Limiter", "has no customer; pass it to webdelivery.WithPurgeLimiter, or call ForCustomer"); err != nil {
-		return none, err
-	}
+// Acquire blocks until a purge may be sent, and returns a permit for it, which expires after 10 s. If none can be had
+// before the deadline of ctx, Acquire immediately returns an error that matches context.DeadlineExceeded. If Redis does
+// not respond for 3 s, or refuses a command for a reason that will not pass, it returns an [*UnavailableError]. A program
+// that purges by other means calls Done of the permit itself, and names its customers as it likes.
+func (l *Limiter) Acquire(ctx context.Context, customer string) (webdelivery.Permit, error) {
+	return l.budget(customer).acquire(ctx)
+}
+
+// Pause withholds permits from all processes for d, up to a minute, unless the service has accepted a purge of any
+// process since this one last called Pause: then the refusals are about one purge. It never shortens an earlier pause.
+// If Redis does not respond or refuses the command, Pause returns an [*UnavailableError].
+func (l *Limiter) Pause(ctx context.Context, customer string, d time.Duration) error {
+	return l.budget(customer).pause(ctx, d)
+}
+
+// Waiting returns why callers of Acquire have no permit yet, or nil if none is waiting.
+func (l *Limiter) Waiting(customer string) error { return l.budget(customer).why() }
+
+func (l *budget) acquire(ctx context.Context) (none webdelivery.Permit, err error) {
 	began := time.Now()
 	select {
 	case l.head <- struct{}{}:
@@ -193,7 +212,7 @@ func delay(waited time.Duration) time.Duration {
 }
 
 // sleep waits for a.wait. It returns an error when ctx ends, or at once if the deadline of ctx comes first.
-func (l *Limiter) sleep(ctx context.Context, a reply) error {
+func (l *budget) sleep(ctx context.Context, a reply) error {
 	a.wait = max(a.wait, 0)
 	l.waiting.Store(&waiting{time.Now().Add(a.wait), a.down})
 	if until, ends := ctx.Deadline(); ends && time.Until(until) < a.wait {
@@ -207,9 +226,7 @@ func (l *Limiter) sleep(ctx context.Context, a reply) error {
 	}
 }
 
-// Waiting returns why callers of this limiter have no permit yet, or nil if none is waiting. webdelivery.PurgeQueue
-// adds the text to the error of a caller whose context ends.
-func (l *Limiter) Waiting() error {
+func (l *budget) why() error {
 	w := l.waiting.Load()
 	switch {
 	case w == nil:
@@ -223,8 +240,8 @@ func (l *Limiter) Waiting() error {
 	}
 }
 
-func (l *Limiter) gaveUp(ended error) error {
-	if why := l.Waiting(); why != nil {
+func (l *budget) gaveUp(ended error) error {
+	if why := l.why(); why != nil {
 		return fmt.Errorf("%w: %w", why, ended)
 	}
 	return ended
@@ -258,7 +275,7 @@ type reply struct {
 }
 
 // ask asks Redis for a slot. If ctx ends first, or if the reply that gave a slot may have been lost, ask frees it.
-func (l *Limiter) ask(ctx context.Context, token string) reply {
+func (l *budget) ask(ctx context.Context, token string) reply {
 	replies := make(chan reply)
 	go func() {
 		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), replyWithin)
@@ -290,7 +307,7 @@ func (l *Limiter) ask(ctx context.Context, token string) reply {
 }
 
 // permit returns the permit for a token. Its Done waits for Redis, so that a program may exit after its last purge.
-func (l *Limiter) permit(expires time.Time, token string) webdelivery.Permit {
+func (l *budget) permit(expires time.Time, token string) webdelivery.Permit {
 	return webdelivery.Permit{Expires: expires, Done: func(ctx context.Context, arrived time.Time, status int) {
 		known := make(chan struct{})
 		go func() { l.end(ctx, token, arrived, status); close(known) }()
@@ -303,7 +320,7 @@ func (l *Limiter) permit(expires time.Time, token string) webdelivery.Permit {
 
 // end makes the slot of a token free hold after its purge arrived, or at once if arrived is zero. If Redis cannot be
 // told, the slot expires by itself once the permit can no longer be in use.
-func (l *Limiter) end(ctx context.Context, token string, arrived time.Time, status int) {
+func (l *budget) end(ctx context.Context, token string, arrived time.Time, status int) {
 	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), replyWithin)
 	defer cancel()
 	for within.Err() == nil {
@@ -320,21 +337,8 @@ func (l *Limiter) end(ctx context.Context, token string, arrived time.Time, stat
 	}
 }
 
-// Wait acquires a permit and ends it at once, as if the purge had just arrived. It limits only when purges are sent;
-// use [Limiter.Acquire] to limit when they arrive.
-func (l *Limiter) Wait(ctx context.Context) error {
-	permit, err := l.Acquire(ctx)
-	if err == nil && permit.Done != nil {
-		permit.Done(ctx, time.Now(), 0)
-	}
-	return err
-}
-
-// Pause withholds permits from all processes for d, up to a minute, unless the service has accepted a purge of any
-// process since this one last called Pause: then the refusals are about one purge. It never shortens an earlier pause.
-// If Redis does not respond or refuses the command, Pause returns an [*UnavailableError].
-func (l *Limiter) Pause(ctx context.Context, d time.Duration) error {
-	if l.keys == nil || d < time.Millisecond {
+func (l *budget) pause(ctx context.Context, d time.Duration) error {
+	if d < time.Millisecond {
 		return nil
 	}
 	within, cancel := context.WithTimeout(ctx, replyWithin)

@@ -37,9 +37,7 @@ func TestNewChecksItsArguments(t *testing.T) {
 	}
 	l, err := redislimit.New(rdb, redislimit.WithInterval(time.Hour), redislimit.WithKeyPrefix("p"), redislimit.FallbackLocal(10_000))
 	require.NoError(t, err)
-	_, err = l.Acquire(t.Context())
-	require.ErrorContains(t, err, "has no customer; pass it to webdelivery.WithPurgeLimiter")
-	require.NoError(t, l.Pause(t.Context(), time.Second))
+	require.NoError(t, l.Waiting("anybody"))
 }
 
 // An error of a purge without a permit says why there was none, also that of a queue, and matches the context's.
@@ -59,12 +57,13 @@ func TestWhyThereIsNoPermit(t *testing.T) {
 		} {
 			w.Run(tt.name, func(t *testing.T) {
 				t.Parallel()
-				client, err := newClient(w.service.URL, newLimiter(t, tt.redis))
+				limiter := newLimiter(t, tt.redis)
+				client, err := newClient(w.service.URL, limiter)
 				require.NoError(t, err)
 				queue, err := client.Purge.NewQueue(webdelivery.QueueOptions{})
 				require.NoError(t, err)
 				if tt.name == "paused" {
-					require.NoError(t, client.PurgeLimiter().(*redislimit.Limiter).Pause(t.Context(), time.Hour))
+					require.NoError(t, limiter.Pause(t.Context(), w.service.URL+"/acme", time.Hour))
 				}
 				for range 2 {
 					_, ofQueue := queue.Purge(within(t, time.Second), webdelivery.Exact("https://www.example.com/"))
@@ -317,7 +316,7 @@ func TestAfterAPause(t *testing.T) {
 			one, other := forAcme(w.limiter(options(w.redis.Addr))), forAcme(w.limiter(options(w.redis.Addr)))
 			require.NoError(w, one.Pause(w.Context(), 500*time.Millisecond))
 			order := make(chan bool, 2)
-			for limiter, innocent := range map[*redislimit.Limiter]bool{one: false, other: true} {
+			for limiter, innocent := range map[ofAcme]bool{one: false, other: true} {
 				go func() {
 					assert.NoError(w, limiter.Wait(w.Context()))
 					order <- innocent

@@ -148,9 +148,30 @@ func newLimiter(t testing.TB, o *redis.UniversalOptions, opts ...redislimit.Opti
 	return l
 }
 
-// forAcme returns the limiter of a customer for a test without a client.
-func forAcme(l *redislimit.Limiter) *redislimit.Limiter {
-	return l.ForCustomer("https://api.example.com/acme").(*redislimit.Limiter)
+// ofAcme is the limiter of a customer, for a test without a client.
+type ofAcme struct{ *redislimit.Limiter }
+
+func forAcme(l *redislimit.Limiter) ofAcme { return ofAcme{l} }
+
+const acme = "https://api.example.com/acme"
+
+func (l ofAcme) Acquire(ctx context.Context) (webdelivery.Permit, error) {
+	return l.Limiter.Acquire(ctx, acme)
+}
+
+func (l ofAcme) Pause(ctx context.Context, d time.Duration) error {
+	return l.Limiter.Pause(ctx, acme, d)
+}
+
+func (l ofAcme) Waiting() error { return l.Limiter.Waiting(acme) }
+
+// Wait acquires a permit and ends it at once, as if the purge had just arrived.
+func (l ofAcme) Wait(ctx context.Context) error {
+	permit, err := l.Acquire(ctx)
+	if err == nil && permit.Done != nil {
+		permit.Done(ctx, time.Now(), 0)
+	}
+	return err
 }
 
 // within returns a context for one call.
@@ -163,8 +184,8 @@ func within(t testing.TB, d time.Duration) context.Context {
 
 const keys = "webdelivery:purge:{https://api.example.com/acme}:"
 
-func newClient(url string, limiter webdelivery.Limiter) (*webdelivery.Client, error) {
-	return webdelivery.NewClient(url, "acme", webdelivery.BasicAuth("alice", password), webdelivery.WithPurgeLimiter(limiter))
+func newClient(url string, limiter webdelivery.SharedLimiter) (*webdelivery.Client, error) {
+	return webdelivery.NewClient(url, "acme", webdelivery.BasicAuth("alice", password), webdelivery.WithSharedLimiter(limiter))
 }
 
 func submit(ctx context.Context, client *webdelivery.Client) error {

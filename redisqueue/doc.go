@@ -3,7 +3,7 @@
 //
 //	rdb := redis.NewUniversalClient(redislimit.ClientOptions("redis.example.com:6379"))
 //	limiter, err := redislimit.New(rdb) // handle the errors
-//	client, err := webdelivery.NewClient(baseURL, "acme", auth, webdelivery.WithPurgeLimiter(limiter))
+//	client, err := webdelivery.NewClient(baseURL, "acme", auth, webdelivery.WithSharedLimiter(limiter))
 //	queue, err := redisqueue.New(rdb, client, redisqueue.Options{})
 //	defer queue.Close(context.Background())
 //	receipts, err := queue.Purge(ctx, webdelivery.Exact("https://www.example.com/app.css"))

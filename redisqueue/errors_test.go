@@ -43,7 +43,7 @@ func (w *world) of(user, fleet string, rights []string) *redisqueue.Queue {
 	w.Cleanup(func() { _ = rdb.Close() })
 	limiter, err := redislimit.New(rdb, redislimit.WithKeyPrefix("webdelivery:purge:"+fleet))
 	require.NoError(w, err)
-	return w.queue(rdb, w.client(rdb, webdelivery.WithPurgeLimiter(limiter)), func(o *redisqueue.Options) { o.Prefix = "webdelivery:queue:" + fleet })
+	return w.queue(rdb, w.client(rdb, webdelivery.WithSharedLimiter(limiter)), func(o *redisqueue.Options) { o.Prefix = "webdelivery:queue:" + fleet })
 }
 
 // A user that lacks any one of the documented permissions learns soon which, with the command, unless its purge works

@@ -20,7 +20,7 @@ func fleetQueue(rdb redis.UniversalClient) (*redisqueue.Queue, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := webdelivery.NewClientFromEnv(webdelivery.WithPurgeLimiter(limiter))
+	client, err := webdelivery.NewClientFromEnv(webdelivery.WithSharedLimiter(limiter))
 	if err != nil {
 		return nil, err
 	}

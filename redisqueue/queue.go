@@ -81,9 +81,10 @@ type call struct {
 // awaited begins the IDs of Purge calls, whose results are soon read.
 const awaited = "p"
 
-// New returns a queue for this process. Processes with the same Redis, options, base URL and customer form a fleet. The
-// client needs a limiter that the fleet shares; see package redislimit. The caller keeps ownership of rdb and client,
-// and closes rdb after the queue. If an argument is invalid, New returns a [*webdelivery.ValidationError].
+// New returns a queue for this process. Processes with the same Redis, options, base URL and customer form a fleet. Give
+// client a limiter that the fleet shares (package redislimit): two processes may send for a moment, and others may purge
+// without the queue. The caller keeps ownership of rdb and client, and closes rdb after the queue. If an argument is
+// invalid, New returns a [*webdelivery.ValidationError].
 func New(rdb redis.UniversalClient, client *webdelivery.Client, options Options) (*Queue, error) {
 	var bad []any
 	refuse := func(wrong bool, field, reason string) {
@@ -97,8 +98,7 @@ func New(rdb redis.UniversalClient, client *webdelivery.Client, options Options)
 	o.MaxPending = cmp.Or(o.MaxPending, 1_000_000)
 	o.Lease, o.Keep = cmp.Or(o.Lease, 10*time.Second), cmp.Or(o.Keep, time.Hour)
 	refuse(rdb == nil, "rdb", "is nil")
-	refuse(client == nil || client.PurgeLimiter() == nil, "client", "is nil or has no limiter that the processes share; "+
-		"create it with webdelivery.WithPurgeLimiter and a limiter of package redislimit")
+	refuse(client == nil, "client", "is nil")
 	refuse(o.MaxPending < 0, "Options.MaxPending", "is below 0")
 	refuse(o.Lease < time.Second || o.Lease > time.Hour, "Options.Lease", o.Lease.String()+" is not between 1s and 1h")
 	refuse(o.Keep < time.Minute || o.Keep > 30*24*time.Hour, "Options.Keep", o.Keep.String()+" is not between 1m and 30 days")
@@ -267,10 +267,7 @@ func (q *Queue) why() (text string) {
 	if err == nil && now.InFlight > 0 {
 		err = errors.New("a request is under way")
 	}
-	if limiter, ok := q.client.PurgeLimiter().(webdelivery.Explainer); ok {
-		err = cmp.Or(limiter.Waiting(), err)
-	}
-	if err != nil {
+	if err = cmp.Or(now.Waiting, err); err != nil {
 		text = oneLine(err)
 	}
 	return text

@@ -104,11 +104,13 @@ type (
 	down struct{}
 )
 
-func (late) Waiting() error { return errors.New("the next permit comes in 1h") }
+func (late) Waiting(string) error { return errors.New("the next permit comes in 1h") }
 
-func (late) Wait(ctx context.Context) error {
+func (late) Pause(context.Context, string, time.Duration) error { return nil }
+
+func (late) Acquire(ctx context.Context, _ string) (webdelivery.Permit, error) {
 	<-ctx.Done()
-	return ctx.Err()
+	return webdelivery.Permit{}, ctx.Err()
 }
 
 func (down) Wait(context.Context) error { return errors.New("connection refused") }
@@ -117,10 +119,10 @@ func (down) Wait(context.Context) error { return errors.New("connection refused"
 func TestReasons(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
-		for limiter, reason := range map[webdelivery.Limiter]string{
-			late{}: "the next permit comes in 1h", down{}: "connection refused",
+		for reason, limiter := range map[string]webdelivery.Option{
+			"the next permit comes in 1h": webdelivery.WithSharedLimiter(late{}), "connection refused": webdelivery.WithPurgeLimiter(down{}),
 		} {
-			q := w.queue(w.rdb(), w.client(nil, webdelivery.WithPurgeLimiter(limiter)))
+			q := w.queue(w.rdb(), w.client(nil, limiter))
 			_, err := q.Purge(w.within(2*time.Second), object(1))
 			require.ErrorIs(w, err, context.DeadlineExceeded)
 			require.ErrorContains(w, err, "before the purge had a result: ")
@@ -266,9 +268,7 @@ func TestInvalidArguments(t *testing.T) {
 	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
 	defer rdb.Close()
 	auth := webdelivery.BasicAuth(service.Username, service.Password)
-	alone, err := service.NewClient(auth)
-	require.NoError(t, err)
-	client, err := service.NewClient(auth, webdelivery.WithPurgeLimiter(late{}))
+	client, err := service.NewClient(auth, webdelivery.WithSharedLimiter(late{}))
 	require.NoError(t, err)
 	for _, tt := range []struct {
 		rdb     redis.UniversalClient
@@ -278,7 +278,6 @@ func TestInvalidArguments(t *testing.T) {
 	}{
 		{nil, client, redisqueue.Options{}, "rdb"},
 		{rdb, nil, redisqueue.Options{}, "client"},
-		{rdb, alone, redisqueue.Options{}, "client"},
 		{rdb, client, redisqueue.Options{MaxPending: -1}, "Options.MaxPending"},
 		{rdb, client, redisqueue.Options{Lease: time.Millisecond}, "Options.Lease"},
 		{rdb, client, redisqueue.Options{Keep: time.Second}, "Options.Keep"},

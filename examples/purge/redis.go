@@ -41,7 +41,7 @@ func (j *job) connect(ctx context.Context) ([]webdelivery.Option, error) {
 		return nil, j.noRedis(err)
 	}
 	limiter, err := redislimit.New(j.rdb)
-	return []webdelivery.Option{webdelivery.WithPurgeLimiter(limiter)}, err
+	return []webdelivery.Option{webdelivery.WithSharedLimiter(limiter)}, err
 }
 
 // queue returns the queue of this process, or with -redis that of all.

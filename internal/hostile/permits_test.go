@@ -23,9 +23,11 @@ type briefLimiter struct {
 	lent, used int
 }
 
-func (l *briefLimiter) Wait(ctx context.Context) error { return ctx.Err() }
+func (*briefLimiter) Waiting(string) error { return nil }
 
-func (l *briefLimiter) Acquire(ctx context.Context) (webdelivery.Permit, error) {
+func (*briefLimiter) Pause(context.Context, string, time.Duration) error { return nil }
+
+func (l *briefLimiter) Acquire(ctx context.Context, _ string) (webdelivery.Permit, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lent++
@@ -65,7 +67,7 @@ func TestExpiredPermitsSendNothing(t *testing.T) {
 			}
 			defer transport.CloseIdleConnections()
 			limiter := &briefLimiter{lifetime: 20 * time.Millisecond}
-			c := client(t, scheme+"://"+server.Addr, quick(transport, webdelivery.WithPurgeLimiter(limiter),
+			c := client(t, scheme+"://"+server.Addr, quick(transport, webdelivery.WithSharedLimiter(limiter),
 				webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 20, MinWait: time.Millisecond, MaxWait: time.Millisecond}))...)
 			var all sync.WaitGroup
 			for range 5 {
