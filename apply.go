@@ -19,16 +19,13 @@ type ApplyOptions struct {
 	// response names no task, a change counts as in effect once its call is accepted, see [NetworkListsService.Apply]. Wait
 	// does not cover the tasks of an earlier Apply.
 	Wait bool
+	// MaxOutage is how long nothing may be readable before a wait gives up, see [WaitMaxOutage]. 0 means 10 minutes.
+	MaxOutage time.Duration
 	// Concurrency is how many removals run at once. 0 means 4; a negative value is invalid.
 	Concurrency int
-	// Progress is called after each call that changes the list, and at the end, one call at a time. nil: it is not called.
-	Progress func(ApplyProgress)
-}
-
-// ApplyProgress says how far an Apply has come.
-type ApplyProgress struct {
-	Added, Removed int // entries so far
-	Total          int // entries to add and to remove
+	// Progress, if not nil, is called after each call that changes the list, and at the end, one call at a time, with the
+	// entries added and removed so far, and those to add and to remove.
+	Progress func(added, removed, total int)
 }
 
 // ApplyResult says what Apply changed, even if it failed halfway.
@@ -50,10 +47,8 @@ type ApplyResult struct {
 // otherwise the result is nil. To continue, plan and apply again; after an Apply with Wait, first wait for the tasks in
 // its result. [When a response is lost] says what Apply does then, and when to set Wait.
 //
-// The wait options work as for tasks, and need Wait; WaitTimeout limits all waits together.
-//
 // [When a response is lost]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/tour.md#when-a-response-is-lost
-func (s *NetworkListsService) Apply(ctx context.Context, plan *Plan, options ApplyOptions, wait ...WaitOption) (*ApplyResult, error) {
+func (s *NetworkListsService) Apply(ctx context.Context, plan *Plan, options ApplyOptions) (*ApplyResult, error) {
 	if plan == nil {
 		return nil, invalid("plan", "is nil; create a plan with NetworkLists.Plan")
 	}
@@ -61,12 +56,8 @@ func (s *NetworkListsService) Apply(ctx context.Context, plan *Plan, options App
 		return nil, invalid("Concurrency", "%d is below 0", options.Concurrency)
 	}
 	options.Concurrency = cmp.Or(options.Concurrency, bulkConcurrency)
-	if len(wait) > 0 && !options.Wait {
-		return nil, invalid("ApplyOptions.Wait", "is not set, so the wait options would have no effect")
-	}
-	w, err := newWaiter(wait)
-	if err != nil {
-		return nil, err
+	if options.MaxOutage < 0 {
+		return nil, invalid("MaxOutage", "%v is below 0", options.MaxOutage)
 	}
 	checked := *plan
 	add, err := s.ready(&checked)
@@ -85,7 +76,7 @@ func (s *NetworkListsService) Apply(ctx context.Context, plan *Plan, options App
 	if err := s.guard(&checked, changes.Add, func(i int) string { return fmt.Sprintf("add[%d]", i) }); err != nil {
 		return nil, err
 	}
-	a := &apply{NetworkListsService: s, id: plan.ListID, changes: changes, options: options, wait: w}
+	a := &apply{NetworkListsService: s, id: plan.ListID, changes: changes, options: options}
 	err = a.run(ctx, order.Steps)
 	switch {
 	case err == nil:
@@ -104,13 +95,11 @@ type apply struct {
 	id      string // of the list
 	changes *lists.Changes
 	options ApplyOptions
-	wait    *waiter
 
-	removing  bool          // the last change was a removal
-	pending   []string      // tasks to wait for
-	waited    time.Duration // duration of all waits so far
-	unproven  []addition    // accepted, but the response proves nothing
-	uncertain bool          // a change may have been applied, and its response does not say so
+	removing  bool       // the last change was a removal
+	pending   []string   // tasks to wait for
+	unproven  []addition // accepted, but the response proves nothing
+	uncertain bool       // a change may have been applied, and its response does not say so
 	result    ApplyResult
 }
 
@@ -162,18 +151,14 @@ func (a *apply) turn(ctx context.Context, removing bool) error {
 	return a.prove(held)
 }
 
-// settle waits for the tasks of the changes so far. WaitTimeout limits all waits together.
+// settle waits for the tasks of the changes so far.
 func (a *apply) settle(ctx context.Context) error {
 	if !a.options.Wait || len(a.pending) == 0 {
 		return nil
 	}
-	w, began := *a.wait, time.Now()
-	w.known, w.failsFast = true, true
-	if w.timeout > 0 {
-		w.timeout = max(1, w.timeout-a.waited)
-	}
-	_, err := a.tasks.waitAll(ctx, a.pending, &w)
-	a.waited += time.Since(began)
+	w, _ := newWaiter(nil)
+	w.known, w.failsFast, w.outage = true, true, cmp.Or(a.options.MaxOutage, w.outage)
+	_, err := a.tasks.waitAll(ctx, a.pending, w)
 	a.pending = nil
 	return err
 }
@@ -279,7 +264,7 @@ func (a *apply) done(counter *int, n int, task *Task) {
 
 func (a *apply) report() {
 	if a.options.Progress != nil {
-		a.options.Progress(ApplyProgress{a.result.Added, a.result.Removed, len(a.changes.Add) + len(a.changes.Remove)})
+		a.options.Progress(a.result.Added, a.result.Removed, len(a.changes.Add)+len(a.changes.Remove))
 	}
 }
 

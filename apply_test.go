@@ -36,16 +36,16 @@ func TestApply(t *testing.T) {
 			plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, fixture.Addresses(60)[40:], anything)
 			require.NoError(f, err)
 			f.AddFault(testserver.Fault{Delay: 100 * time.Millisecond})
-			var steps []webdelivery.ApplyProgress
+			var steps [][3]int
 			began := time.Now()
-			tt.options.Progress = func(p webdelivery.ApplyProgress) { steps = append(steps, p) }
+			tt.options.Progress = func(added, removed, total int) { steps = append(steps, [3]int{added, removed, total}) }
 			result, err := f.Client.NetworkLists.Apply(f.Context(), plan, tt.options)
 			require.NoError(f, err)
 			assert.Equal(f, tt.took, time.Since(began))
 			require.Len(f, steps, 1+40+1)
-			assert.Equal(f, webdelivery.ApplyProgress{Added: 10, Total: 50}, steps[0])
-			assert.Equal(f, webdelivery.ApplyProgress{Added: 10, Removed: 1, Total: 50}, steps[1])
-			assert.Equal(f, webdelivery.ApplyProgress{Added: 10, Removed: 40, Total: 50}, steps[41])
+			assert.Equal(f, [3]int{10, 0, 50}, steps[0])
+			assert.Equal(f, [3]int{10, 1, 50}, steps[1])
+			assert.Equal(f, [3]int{10, 40, 50}, steps[41])
 			assert.Equal(f, 10, result.Added)
 			assert.Equal(f, 40, result.Removed)
 			assert.Len(f, result.Tasks, 41)
@@ -286,7 +286,7 @@ func TestOutcomeOfAFailedApply(t *testing.T) {
 	})
 }
 
-// WaitTimeout limits the waits for all tasks together, and a task that failed ends them.
+// The context limits the waits for all tasks, and a task that failed ends them.
 func TestApplyWaitsNoLonger(t *testing.T) {
 	t.Parallel()
 	s := fixture.Setup{Server: testserver.Config{DeployDuration: time.Hour}}
@@ -294,7 +294,9 @@ func TestApplyWaitsNoLonger(t *testing.T) {
 		plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, nil, anything)
 		require.NoError(f, err)
 		began := time.Now()
-		_, err = f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true}, webdelivery.WaitTimeout(5*time.Second))
+		ctx, cancel := context.WithTimeout(f.Context(), 5*time.Second)
+		defer cancel()
+		_, err = f.Client.NetworkLists.Apply(ctx, plan, webdelivery.ApplyOptions{Wait: true})
 		require.ErrorIs(f, err, context.DeadlineExceeded)
 		assert.Equal(f, 5*time.Second, time.Since(began))
 	})
@@ -317,11 +319,11 @@ func TestApplyEndsWithTheFirstFailure(t *testing.T) {
 		require.NoError(f, err)
 		f.AddFault(testserver.Fault{Path: "/tasks/task-1", Skip: 3, Status: 200, Body: `{"id":"task-1","error_info":{"message":"no route"}}`})
 		began := time.Now()
-		_, err = f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true, Concurrency: 1}, webdelivery.WaitInterval(time.Second))
+		_, err = f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true, Concurrency: 1})
 		var failed *webdelivery.TaskError
 		require.ErrorAs(f, err, &failed)
 		assert.Equal(f, "task-1", failed.Task.ID)
-		assert.Less(f, time.Since(began), time.Minute, "50 tasks, 4 a second, 4 times")
+		assert.Less(f, time.Since(began), 5*time.Minute, "50 tasks, 4 in 5 s, 4 times")
 	})
 }
 
@@ -358,11 +360,8 @@ func TestWrongOptionsOfApply(t *testing.T) {
 			"Concurrency": func() (*webdelivery.ApplyResult, error) {
 				return f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Concurrency: -1})
 			},
-			"ApplyOptions.Wait": func() (*webdelivery.ApplyResult, error) {
-				return f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{}, webdelivery.WaitTimeout(time.Hour))
-			},
-			"WaitTimeout": func() (*webdelivery.ApplyResult, error) {
-				return f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true}, webdelivery.WaitTimeout(0))
+			"MaxOutage": func() (*webdelivery.ApplyResult, error) {
+				return f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{MaxOutage: -1})
 			},
 		} {
 			result, err := apply()
@@ -375,6 +374,8 @@ func TestWrongOptionsOfApply(t *testing.T) {
 	})
 }
 
+const poll = 6.0 // seconds between two polls at most
+
 // With Wait, entries are removed only after the tasks of the additions have ended. Without Wait nothing waits.
 func TestApplyAwaitsWhatCovers(t *testing.T) {
 	t.Parallel()
@@ -385,19 +386,16 @@ func TestApplyAwaitsWhatCovers(t *testing.T) {
 			require.NoError(f, err)
 			began := time.Now()
 			var removed []time.Duration
-			options := webdelivery.ApplyOptions{Wait: wait, Progress: func(p webdelivery.ApplyProgress) {
-				if p.Removed > len(removed) {
+			options := webdelivery.ApplyOptions{Wait: wait, Progress: func(_, gone, _ int) {
+				if gone > len(removed) {
 					removed = append(removed, time.Since(began))
 				}
 			}}
-			var everySecond []webdelivery.WaitOption
-			if wait {
-				everySecond = []webdelivery.WaitOption{webdelivery.WaitInterval(time.Second)}
-			}
-			_, err = f.Client.NetworkLists.Apply(f.Context(), plan, options, everySecond...)
+			_, err = f.Client.NetworkLists.Apply(f.Context(), plan, options)
 			require.NoError(f, err)
-			assert.Equal(f, []time.Duration{took, took}, removed)
-			assert.Equal(f, 2*took, time.Since(began))
+			require.Len(f, removed, 2)
+			assert.InDelta(f, took.Seconds(), removed[0].Seconds(), poll)
+			assert.InDelta(f, 2*took.Seconds(), time.Since(began).Seconds(), 2*poll)
 		})
 	}
 }
@@ -431,15 +429,15 @@ func TestApplyAwaitsRoom(t *testing.T) {
 		assert.Zero(f, plan.UncoveredDuringApply)
 		began := time.Now()
 		var added time.Duration
-		options := webdelivery.ApplyOptions{Wait: true, Progress: func(p webdelivery.ApplyProgress) {
-			if p.Added == 1 && added == 0 {
+		options := webdelivery.ApplyOptions{Wait: true, Progress: func(n, _, _ int) {
+			if n == 1 && added == 0 {
 				added = time.Since(began)
 			}
 		}}
-		_, err = watch(f).NetworkLists.Apply(f.Context(), plan, options, webdelivery.WaitInterval(time.Second))
+		_, err = watch(f).NetworkLists.Apply(f.Context(), plan, options)
 		require.NoError(f, err)
-		assert.Equal(f, time.Minute, added)
-		assert.Equal(f, 2*time.Minute, time.Since(began))
+		assert.InDelta(f, 60, added.Seconds(), poll)
+		assert.InDelta(f, 120, time.Since(began).Seconds(), 2*poll)
 	})
 }
 
@@ -516,8 +514,8 @@ func TestAStalePlanSaysWhoChangedTheList(t *testing.T) {
 				if tt.lost {
 					f.AddFault(testserver.Fault{Method: http.MethodPost, Count: 1, Cut: testserver.CutAfterExecute})
 				}
-				_, err = f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Progress: func(p webdelivery.ApplyProgress) {
-					if p.Removed == 1 {
+				_, err = f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Progress: func(_, removed, _ int) {
+					if removed == 1 {
 						f.Srv.ChangeEntries(fixture.ListID, tt.add, tt.remove)
 					}
 				}})
@@ -615,7 +613,9 @@ func TestAnApplyThatEndsEarlyNamesItsTasks(t *testing.T) {
 	fixture.WithList(t, s, []string{"192.0.2.0/25"}, func(f *fixture.Fixture) {
 		plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, []string{"192.0.2.0/24"}, anything)
 		require.NoError(f, err)
-		result, err := f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true}, webdelivery.WaitTimeout(time.Second))
+		ctx, cancel := context.WithTimeout(f.Context(), time.Second)
+		defer cancel()
+		result, err := f.Client.NetworkLists.Apply(ctx, plan, webdelivery.ApplyOptions{Wait: true})
 		require.ErrorIs(f, err, context.DeadlineExceeded)
 		require.Len(f, result.Tasks, 1)
 		assert.Equal(f, 1, result.Added)

@@ -155,8 +155,8 @@ func ExampleNetworkListsService_Apply() {
 		fmt.Println(err)
 		return
 	}
-	_, err = client.NetworkLists.Apply(ctx, plan, webdelivery.ApplyOptions{Progress: func(p webdelivery.ApplyProgress) {
-		fmt.Println(p.Added+p.Removed, "of", p.Total)
+	_, err = client.NetworkLists.Apply(ctx, plan, webdelivery.ApplyOptions{Progress: func(added, removed, total int) {
+		fmt.Println(added+removed, "of", total)
 	}})
 	fmt.Println("applied:", err == nil)
 	// Output:

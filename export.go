@@ -17,6 +17,7 @@ import (
 	"github.com/dchest/siphash"
 
 	"github.com/webdelivery/webdelivery-go/internal/resume"
+	"github.com/webdelivery/webdelivery-go/internal/rowjson"
 	"github.com/webdelivery/webdelivery-go/internal/transport"
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
@@ -60,6 +61,8 @@ type ExportOptions struct {
 	// AcceptGap lets the export go on after an [ErrExportGap], when somebody has confirmed that the events are lost. As long as
 	// it is set, no further gap is an error.
 	AcceptGap bool
+	// MaxOutage is how long nothing may be readable before Follow ends. 0 means 10 minutes.
+	MaxOutage time.Duration
 }
 
 // LateError means that the service recorded events more than [ExportOptions.Lookback] after their time. All does not
@@ -115,6 +118,8 @@ func (e *Export) prepare() error {
 		return invalid("ExportOptions.Lookback", "%v is not between 0 and three days", e.options.Lookback)
 	case e.options.Delay < 0:
 		return invalid("ExportOptions.Delay", "%v is below 0", e.options.Delay)
+	case e.options.MaxOutage < 0:
+		return invalid("ExportOptions.MaxOutage", "%v is below 0", e.options.MaxOutage)
 	}
 	p.SortBy = []string{DimEventTimestamp}
 	start, endless := p.Start, p.End.IsZero()
@@ -247,22 +252,16 @@ func (e *Export) missing(missing resume.Missing, reached int64) error {
 // cursor, which is valid at every event, too.
 //
 // Follow ends with the context, which is no error, or when the last round has yielded one: when nothing could be read
-// for [WaitMaxOutage], the only option, or at an error that a repetition does not cure. It logs other errors
-// ([WithLogger]), and so [LateError], which [Export.Late] counts; what an [IncompleteError] has announced is read by a
-// later round.
-func (e *Export) Follow(ctx context.Context, every time.Duration, options ...WaitOption) iter.Seq[iter.Seq2[Row, error]] {
-	w, err := newWaiter(options)
-	if err == nil && every <= 0 {
-		err = invalid("every", "%v is not above 0", every)
-	}
-	if err == nil && (w.every > 0 || w.timeout > 0) {
-		err = invalid("options", "Follow has no option but WaitMaxOutage")
-	}
+// for [ExportOptions.MaxOutage], or at an error that a repetition does not cure. It logs other errors ([WithLogger]), and
+// so [LateError], which [Export.Late] counts; what an [IncompleteError] has announced is read by a later round.
+func (e *Export) Follow(ctx context.Context, every time.Duration) iter.Seq[iter.Seq2[Row, error]] {
 	return func(yield func(iter.Seq2[Row, error]) bool) {
-		if err != nil {
-			yield(failing[Row](err))
+		if every <= 0 {
+			yield(failing[Row](invalid("every", "%v is not above 0", every)))
 			return
 		}
+		w, _ := newWaiter(nil)
+		w.outage = cmp.Or(e.options.MaxOutage, w.outage)
 		p := polling{waiter: w, good: time.Now()}
 		var failure, final error
 		for ctx.Err() == nil {
@@ -329,7 +328,7 @@ func (r *exportRun) Total(from, to int64) (total int64, first time.Time, err err
 	if err != nil {
 		return 0, first, err
 	}
-	var kept keptResult
+	var kept rowjson.Store
 	one, err := r.family.whole(r.ctx, parameters, &kept)
 	if err != nil {
 		return 0, first, err
@@ -337,7 +336,7 @@ func (r *exportRun) Total(from, to int64) (total int64, first time.Time, err err
 	if one.Count() > one.Total() {
 		return 0, first, fmt.Errorf("%w: total_results is %d, and the response has %d rows", ErrBadResponse, one.Total(), one.Count())
 	}
-	for row := range kept.rows.All() {
+	for row := range kept.All() {
 		if at, ok := row.Get(DimEventTimestamp); ok {
 			first, _ = at.Time() // Read reports a wrong time
 		}

@@ -372,9 +372,7 @@ func TestArgumentsOfAnExport(t *testing.T) {
 			assert.Equal(e, cursor, wrong.Cursor(), "the cursor is not lost")
 		}
 		for _, follow := range []iter.Seq[iter.Seq2[webdelivery.Row, error]]{
-			export.Follow(e.Context(), 0), export.Follow(e.Context(), time.Second, webdelivery.WaitTimeout(time.Hour)),
-			export.Follow(e.Context(), time.Second, webdelivery.WaitInterval(time.Hour)),
-			export.Follow(e.Context(), time.Second, webdelivery.WaitMaxOutage(-1)),
+			export.Follow(e.Context(), 0), e.client.Stats.NewExport(e.query, cursor, webdelivery.ExportOptions{MaxOutage: -1}).Follow(e.Context(), time.Second),
 		} {
 			for events := range follow { // one round
 				_, err := collect(events)

@@ -256,8 +256,8 @@ func TestPlansThatAreStale(t *testing.T) {
 
 		plan, err = f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, []string{"192.0.2.2", "192.0.2.3"}, anything)
 		require.NoError(f, err)
-		_, err = f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Progress: func(p webdelivery.ApplyProgress) {
-			if p.Added == 1 && p.Removed == 0 {
+		_, err = f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Progress: func(added, removed, _ int) {
+			if added == 1 && removed == 0 {
 				f.Srv.ChangeEntries(fixture.ListID, []string{"203.0.113.9"}, []string{"192.0.2.2"})
 			}
 		}})

@@ -79,10 +79,9 @@ type StatsFamily[Q StatsQuery] struct {
 //
 // [section 2.4]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#24-security-statistics-query-result
 type Result struct {
-	Query        QueryEcho `json:"query"`         // as the service understood it
-	Columns      []string  `json:"columns"`       // column names, in the order of the values of a row
-	Rows         []Row     `json:"rows"`          // valid as long as the Result
-	TotalResults int64     `json:"total_results"` // number of matching rows, whatever the limit
+	Columns      []string `json:"columns"`       // column names, in the order of the values of a row
+	Rows         []Row    `json:"rows"`          // valid as long as the Result
+	TotalResults int64    `json:"total_results"` // number of matching rows, whatever the limit
 }
 
 // Truncated reports whether more rows match than the Result has, because the Limit of the query, its default of 10, or
@@ -100,17 +99,6 @@ func (r *Result) All() iter.Seq2[Row, error] {
 	}
 }
 
-// QueryEcho is the query as the service understood it.
-type QueryEcho struct {
-	StartTime  string   `json:"starttime"`  // as sent, in UTC
-	EndTime    string   `json:"endtime"`    // as sent, in UTC
-	Start      int64    `json:"start"`      // number of the first row, 0 (open point 41)
-	Limit      int64    `json:"limit"`      // most rows
-	Dimensions []string `json:"dimensions"` // as sent
-	// Filters is the supplied filter with the service's own filter on the customer; filters.ParseEcho splits it.
-	Filters string `json:"filters"`
-}
-
 // Query reads one response, of at most 10 rows if the Limit of the query is 0. [Result.Truncated] reports whether more
 // match; All streams every row. A trend that is cut because it has no Limit is logged ([WithLogger]).
 // [WithMaxResponseBytes] limits the response. If rows are missing, Query returns the partial Result together with an
@@ -123,7 +111,7 @@ func (f *StatsFamily[Q]) Query(ctx context.Context, query Q) (*Result, error) {
 		return nil, err
 	}
 	f.warn(ctx, f.rules.warnings(&p, time.Now())...)
-	var kept keptResult
+	var kept rowjson.Store
 	in, err := f.whole(ctx, parameters, &kept)
 	if err != nil {
 		return nil, err
@@ -132,30 +120,23 @@ func (f *StatsFamily[Q]) Query(ctx context.Context, query Q) (*Result, error) {
 		f.warn(ctx, fmt.Sprintf("the response has %d of %d rows, because the query has no Limit; All reads every row", in.Count(), in.Total()))
 	}
 	rows := make([]Row, 0, in.Count())
-	for row := range kept.rows.All() {
+	for row := range kept.All() {
 		rows = append(rows, Row{row})
 	}
-	return &Result{Query: kept.echo, Columns: in.Columns(), TotalResults: in.Total(), Rows: rows}, f.rules.complete(in.Count(), in.Total(), p.Limit, false)
-}
-
-type keptResult struct {
-	rows rowjson.Store
-	echo QueryEcho
+	return &Result{Columns: in.Columns(), TotalResults: in.Total(), Rows: rows}, f.rules.complete(in.Count(), in.Total(), p.Limit, false)
 }
 
 // whole reads a response to its end, within the time of an attempt. If kept is nil, it keeps only the total and
-// checks it. Otherwise it keeps the result.
-func (f *StatsFamily[Q]) whole(ctx context.Context, parameters string, kept *keptResult) (*rowjson.Reader, error) {
+// checks it. Otherwise it keeps the rows.
+func (f *StatsFamily[Q]) whole(ctx context.Context, parameters string, kept *rowjson.Store) (*rowjson.Reader, error) {
 	var in *rowjson.Reader
 	cl := f.dataCall(parameters)
 	cl.Take = func(body io.Reader) int {
-		config, rows := f.reading(), (*rowjson.Store)(nil)
 		if kept != nil {
-			*kept = keptResult{} // an earlier attempt may have left something
-			config.Query, rows = &kept.echo, &kept.rows
+			*kept = rowjson.Store{} // an earlier attempt may have left something
 		}
-		in = rowjson.NewReader(body, config)
-		in.ReadAll(rows)
+		in = rowjson.NewReader(body, f.reading())
+		in.ReadAll(kept)
 		return in.EnvelopeCode()
 	}
 	r, err := f.conn.send(ctx, cl)
@@ -262,7 +243,9 @@ func (f *StatsFamily[Q]) streamAll(ctx context.Context, parameters string, p sta
 func (f *StatsFamily[Q]) stream(ctx context.Context, parameters string, limit int64, s streaming, yield func(Row, error) bool) error {
 	var in *rowjson.Reader
 	found := false
-	var echo QueryEcho
+	var echo struct {
+		Limit int64 `json:"limit"`
+	}
 	cl := f.dataCall(parameters)
 	cl.Begin = func(body io.Reader) int {
 		config := f.reading()

@@ -49,9 +49,3 @@ func ExampleParse() {
 	// client_country_code == DE
 	// wrong at byte 42
 }
-
-func ExampleParseEcho() {
-	supplied, customer, err := filters.ParseEcho("client_country_code==CN,client_country_code==DE;customer==acme")
-	fmt.Println(supplied, customer, err)
-	// Output: client_country_code==CN,client_country_code==DE acme <nil>
-}

@@ -8,7 +8,7 @@
 // no errors; call Validate to check an expression. Queries also check their expression before they send a request.
 //
 // Expressions are immutable, comparable and safe for concurrent use. [Parse] parses an expression, for example from a
-// flag or a file. [ParseEcho] parses the filters in the response to a query.
+// flag or a file.
 //
 // (Service document, [section 4.2].)
 //

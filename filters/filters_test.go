@@ -96,37 +96,6 @@ func TestSyntaxErrors(t *testing.T) {
 	}
 }
 
-// The service appends a filter on the customer with AND, even to filters joined by OR (service document, section 2.4,
-// open point 18).
-func TestParseEcho(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		echo     string
-		supplied filters.Expr
-		customer string
-	}{
-		{"customer==acme", nil, "acme"},
-		{"a==1;customer==acme", filters.Eq("a", "1"), "acme"},
-		{"a==1;b!=2;customer==acme", filters.And(filters.Eq("a", "1"), filters.Ne("b", "2")), "acme"},
-		{"a==1,b!=2;customer==acme", filters.Or(filters.Eq("a", "1"), filters.Ne("b", "2")), "acme"},
-		{"customer==me;customer==acme", filters.Eq("customer", "me"), "acme"},
-		{`a==x\;y;customer==a\,b`, filters.Eq("a", "x;y"), "a,b"},
-	} {
-		supplied, customer, err := filters.ParseEcho(tt.echo)
-		require.NoError(t, err, tt.echo)
-		assert.Equal(t, tt.supplied, supplied)
-		assert.Equal(t, tt.customer, customer)
-	}
-	for text, offset := range map[string]int{
-		"": 0, "a==1": 0, "a==1,customer==acme": 5, "customer!=acme": 0, "customer==acme;": 15, "a==1,b==2;c==3;customer==acme": 9, ";customer==acme": 0,
-	} {
-		_, _, err := filters.ParseEcho(text)
-		var syntax *filters.SyntaxError
-		require.ErrorAs(t, err, &syntax, text)
-		assert.Equal(t, offset, syntax.Offset, text)
-	}
-}
-
 func TestFilters(t *testing.T) {
 	t.Parallel()
 	a, b := filters.Eq("a", "x,y"), filters.Ne("b", ";")
@@ -141,7 +110,7 @@ func TestFilters(t *testing.T) {
 	assert.Equal(t, filters.And(a, b), expr, "later changes of the caller's slice have no effect")
 }
 
-// Parse and ParseEcho read back each valid expression.
+// Parse reads back each valid expression.
 func FuzzBuild(f *testing.F) {
 	f.Add("a", "1", true, "b", `\x,;`, false)
 	f.Add("a!", "=", false, "", `\`, true)
@@ -161,10 +130,6 @@ func FuzzBuild(f *testing.F) {
 		parsed, err := filters.Parse(expr.String())
 		require.NoError(t, err)
 		require.True(t, same(parsed, expr))
-		echoed, customer, err := filters.ParseEcho(expr.String() + ";customer==acme")
-		require.NoError(t, err)
-		require.True(t, same(echoed, expr))
-		require.Equal(t, "acme", customer)
 	})
 }
 
@@ -174,7 +139,6 @@ func FuzzParse(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		_, _, _ = filters.ParseEcho(s)
 		expr, err := filters.Parse(s)
 		if err != nil {
 			return

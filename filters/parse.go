@@ -41,33 +41,6 @@ func Parse(s string) (Expr, error) {
 	return join(separator, filters), nil
 }
 
-// customerDimension is the dimension of the filter that the service appends (service document, section 2.4).
-const customerDimension = "customer"
-
-// ParseEcho parses the filters in the response to a query. It separates the supplied filters from the filter on the
-// customer, which the service appends with AND even if the supplied filters are joined by OR (open point 18). If the
-// query had no filter, supplied is nil. ParseEcho returns a [*SyntaxError] if s does not end in a filter on the
-// customer, or if the rest is not an expression. (Service document, [section 2.4].)
-//
-// [section 2.4]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#24-security-statistics-query-result
-func ParseEcho(s string) (supplied Expr, customer string, err error) {
-	parts := split(s)
-	last := parts[len(parts)-1]
-	f, err := parseFilter(last)
-	if err != nil {
-		return nil, "", err
-	}
-	if f.Dimension != customerDimension || f.Operator != Equal || last.separator == or {
-		return nil, "", &SyntaxError{last.offset, "not a filter on the customer, joined by AND"}
-	}
-	if len(parts) > 1 {
-		if supplied, err = Parse(s[:last.offset-1]); err != nil {
-			return nil, "", err
-		}
-	}
-	return supplied, f.Value, nil
-}
-
 // part is the text between two separators.
 type part struct {
 	text      string

@@ -186,8 +186,8 @@ func find(ctx context.Context, lists *webdelivery.NetworkListsService, name stri
 }
 
 func (j *job) carryOut(ctx context.Context, lists *webdelivery.NetworkListsService, plan *webdelivery.Plan) error {
-	result, err := lists.Apply(ctx, plan, webdelivery.ApplyOptions{Wait: j.wait, Progress: func(p webdelivery.ApplyProgress) {
-		j.s.Show(program.Bar(100 * (p.Added + p.Removed) / max(1, p.Total)))
+	result, err := lists.Apply(ctx, plan, webdelivery.ApplyOptions{Wait: j.wait, Progress: func(added, removed, total int) {
+		j.s.Show(program.Bar(100 * (added + removed) / max(1, total)))
 	}})
 	j.s.Show("")
 	if result == nil {

@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 
-	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/examples/internal/program"
 )
 
@@ -18,7 +17,7 @@ func (c *copying) follow(ctx context.Context, set settings, out output, stderr i
 			return err
 		}
 	}
-	for round := range c.events.Follow(ctx, set.follow, webdelivery.WaitMaxOutage(0)) {
+	for round := range c.events.Follow(ctx, set.follow) {
 		before := c.rows
 		err := c.each(round, out)
 		if _, lost := out.Keep(); !errors.Is(err, lost) {

@@ -69,6 +69,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -167,7 +168,7 @@ func begin(ctx context.Context, client *webdelivery.Client, set settings, from w
 		progressbar.OptionSetVisibility(s.ErrTerminal && set.follow == 0 && (set.file != "" || !s.OutTerminal)), // not between the rows on a terminal
 		progressbar.OptionShowCount(),
 		progressbar.OptionThrottle(100*time.Millisecond))
-	c.events = client.Stats.NewExport(set.query, from, webdelivery.ExportOptions{Lookback: set.lookback, Delay: set.follow, AcceptGap: set.acceptGap})
+	c.events = client.Stats.NewExport(set.query, from, webdelivery.ExportOptions{Lookback: set.lookback, Delay: set.follow, AcceptGap: set.acceptGap, MaxOutage: math.MaxInt64})
 	c.meters.export = c.events
 	c.meters.reach(cmp.Or(from.Time(), set.query.Start))
 	return c, columns, nil

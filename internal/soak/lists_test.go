@@ -6,13 +6,10 @@ import (
 	"iter"
 	"net/http"
 	"slices"
-	"time"
 
 	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
-
-const pollTasks = 100 * time.Millisecond
 
 func (w *worker) allEntries(ctx context.Context, c *webdelivery.Client) error {
 	operation, options := "NetworkLists.AllEntries", webdelivery.EntryOptions{Count: 100 + w.IntN(900)}
@@ -103,11 +100,7 @@ func (w *worker) planAndApply(ctx context.Context, c *webdelivery.Client) error 
 	if len(plan.Add) != len(desired)-keep || len(plan.Remove) != len(before)-keep || plan.Keep != keep {
 		w.problem("NetworkLists.Plan", "from %v to %v: %v", before, desired, plan)
 	}
-	options, wait := webdelivery.ApplyOptions{Wait: w.IntN(2) == 0}, []webdelivery.WaitOption(nil)
-	if options.Wait {
-		wait = append(wait, webdelivery.WaitInterval(pollTasks))
-	}
-	result, err := c.NetworkLists.Apply(ctx, plan, options, wait...)
+	result, err := c.NetworkLists.Apply(ctx, plan, webdelivery.ApplyOptions{Wait: w.IntN(2) == 0})
 	switch outcome := w.wrote("NetworkLists.Apply", err); {
 	case err == nil:
 		if result.Size != len(desired) {

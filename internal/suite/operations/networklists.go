@@ -117,9 +117,8 @@ func listChanges() []Operation {
 				if planned == nil {
 					planned = &webdelivery.Plan{Version: 1, ListID: use.List, Type: webdelivery.ListTypeIP}
 				}
-				every, report := waiting(use)
 				options := webdelivery.ApplyOptions{Wait: true}
-				result, err := c.NetworkLists.Apply(ctx, planned, options, every, report)
+				result, err := c.NetworkLists.Apply(ctx, planned, options)
 				use.Show(options, result)
 				if planErr != nil {
 					return errors.Join(planErr, err)
