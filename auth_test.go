@@ -778,6 +778,28 @@ func TestAPairForEachCaller(t *testing.T) {
 	})
 }
 
+// A queue whose password cannot be read holds no permits while it waits: another client purges as fast as alone.
+func TestAHangingPasswordHoldsNoPermit(t *testing.T) {
+	t.Parallel()
+	hangs := webdelivery.BasicAuthFunc(func(ctx context.Context) (string, string, error) {
+		<-ctx.Done()
+		return "", "", ctx.Err()
+	})
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		for range 4 {
+			q, err := f.NewClient(f.Srv.URL(), fixture.Setup{Auth: hangs}).Purge.NewQueue(webdelivery.QueueOptions{})
+			require.NoError(f, err)
+			go func() { _, _ = q.Purge(f.Context(), webdelivery.Exact(fixture.AnObject)) }()
+		}
+		time.Sleep(time.Second)
+		began := time.Now()
+		for range 10 {
+			require.NoError(f, fixture.Submit.Call(f.Context(), f.Client))
+		}
+		assert.Less(f, time.Since(began), 6*time.Second)
+	})
+}
+
 // The password of a file is that of the file now, and WEBDELIVERY_DIALECT sets the Dialect.
 func TestFilesAndDialectsOfTheEnvironment(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "password")

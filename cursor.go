@@ -224,7 +224,11 @@ func linked(name string) string {
 	if to, err := filepath.EvalSymlinks(name); err == nil {
 		return to
 	}
-	if to, err := os.Readlink(name); err == nil { // the file does not exist yet
+	for range 40 { // as many links as systems follow; the file does not exist yet
+		to, err := os.Readlink(name)
+		if err != nil {
+			break
+		}
 		if !filepath.IsAbs(to) {
 			to = filepath.Join(filepath.Dir(name), to)
 		}

@@ -137,6 +137,9 @@ func (e *Export) prepare() error {
 	if e.from.state == nil {
 		e.warnings = e.family.rules.warnings(p, time.Now())
 		e.position.Start, e.key = p.Start, make([]byte, 16)
+		if kept := EventsRetention(time.Now()); p.Start.Before(kept) {
+			e.position.Until = kept // the warning says so, and it is no gap of a later run
+		}
 		_, _ = rand.Read(e.key) // it never fails
 	} else if differs := e.query.differs(e.from.state.Query); differs != "" {
 		return invalid("cursor", "belongs to another export: %s differs", differs)
@@ -210,8 +213,8 @@ func (e *Export) read(ctx context.Context, yield func(Row, error) bool) error {
 		end = min(e.params.End.Unix(), time.Now().Unix())
 	}
 	start := e.params.Start.Unix()
-	reached := max(e.position.Latest.Unix(), e.position.Until.Unix()) // before start if nothing was read
-	if err := e.gap(reached); err != nil && start <= reached && reached < end {
+	reached := max(start, e.position.Latest.Unix(), e.position.Until.Unix())
+	if err := e.gap(reached); err != nil && reached < end {
 		return err
 	}
 	if end <= start || end < e.position.Latest.Unix() {
@@ -227,7 +230,7 @@ func (e *Export) read(ctx context.Context, yield func(Row, error) bool) error {
 	if e.position.Shortened {
 		e.family.warn(ctx, "there are too many events for a cursor; late ones are found for a shorter time than Lookback")
 	}
-	return e.missing(missing, max(start, reached))
+	return e.missing(missing, reached)
 }
 
 // missing returns what is missing after a range, before which everything up to a second was read, as an error.
@@ -399,6 +402,8 @@ func judgeExport(err error) resume.Fault {
 	switch {
 	case errors.Is(err, ErrInvalid):
 		return resume.Final
+	case errors.As(err, new(*IncompleteError)):
+		return resume.Incomplete
 	case !isError, errors.Is(err, ErrBadResponse), errors.Is(err, ErrResponseTooLarge):
 		return resume.Unusable
 	case e.redirected(), transport.Final(e.status()):

@@ -47,6 +47,7 @@ type eventsService struct {
 	startExclusive, endInclusive bool // open point 33
 
 	recorded map[anEvent]time.Time // when an event appears, if not at once
+	counted  string                // the name of events that are counted and not sent
 }
 
 type anEvent struct {
@@ -108,6 +109,7 @@ func (s *eventsService) RoundTrip(req *http.Request) (*http.Response, error) {
 		limit = min(limit, s.cap)
 	}
 	rows = s.shuffled(rows[:min(limit, total)])
+	rows = slices.DeleteFunc(rows, func(e anEvent) bool { return s.counted != "" && e.name == s.counted })
 	if s.total != nil {
 		total = s.total(number, total, len(rows))
 	}
@@ -557,6 +559,35 @@ func TestReachedStaysWhileEventsAreMissing(t *testing.T) {
 	})
 }
 
+// An event that the service counts and does not send keeps no others back, neither at the end of a range nor within
+// Lookback.
+func TestAnEventThatNeverComes(t *testing.T) {
+	t.Parallel()
+	var events []anEvent
+	for i := range 60 {
+		events = append(events, anEvent{exported.Add(time.Duration(i) * 3 * time.Minute), strconv.Itoa(i)})
+	}
+	events[7].at = events[7].at.Add(-2 * time.Minute)
+	for i := range events {
+		events[i].at = events[i].at.Add(time.Duration(i%2) * time.Second)
+	}
+	inExport(t, events, func(e *anExport) {
+		e.service.counted = "7"
+		e.query.End = time.Time{}
+		time.Sleep(time.Until(exported))
+		export := e.client.Stats.NewExport(e.query, webdelivery.Cursor{}, webdelivery.ExportOptions{Lookback: 20 * time.Minute})
+		ctx, cancel := context.WithDeadline(e.Context(), exported.Add(3*time.Hour))
+		defer cancel()
+		rows := 0
+		for events := range export.Follow(ctx, time.Minute) {
+			more, err := collect(events)
+			require.NoError(e, err)
+			rows += len(more)
+			assert.GreaterOrEqual(e, rows, int(time.Since(exported)/time.Minute)/3-4)
+		}
+	})
+}
+
 // A key is the first half of the SHA-256 of the customer, the number of the event among identical ones, its time in
 // nanoseconds and its row without the time. Receivers have stored it, so it must not change.
 func TestKeysOfEvents(t *testing.T) {
@@ -612,6 +643,7 @@ func TestAGapIsNotSkippedInSilence(t *testing.T) {
 		e.query.End = time.Time{}
 		time.Sleep(time.Until(exported.Add(time.Hour)))
 		export := e.from(webdelivery.Cursor{})
+		unread := export.Cursor()
 		e.all(export)
 		quiet := e.from(export.Cursor())
 		for range 10 {
@@ -625,6 +657,8 @@ func TestAGapIsNotSkippedInSilence(t *testing.T) {
 		_, err := e.read(e.from(export.Cursor()), math.MaxInt)
 		require.ErrorIs(e, err, webdelivery.ErrExportGap)
 		require.ErrorContains(e, err, "from 2026-11-20T12:55:00Z to 2026-11-22T00:00:00Z")
+		_, err = e.read(e.from(unread), math.MaxInt)
+		require.ErrorContains(e, err, "from 2026-11-20T12:00:00Z to 2026-11-22T00:00:00Z")
 		for events := range e.from(export.Cursor()).Follow(e.Context(), time.Minute) { // the only round
 			_, err = collect(events)
 			require.ErrorIs(e, err, webdelivery.ErrExportGap)

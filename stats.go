@@ -116,14 +116,15 @@ func (f *StatsFamily[Q]) Query(ctx context.Context, query Q) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f.rules.aggregated && f.rules.top == 0 && p.Limit == 0 && in.Count() < in.Total() {
+	err = f.rules.complete(in.Count(), in.Total(), p.Limit, false)
+	if err == nil && f.rules.aggregated && f.rules.top == 0 && in.Count() < in.Total() && p.Limit == 0 {
 		f.warn(ctx, fmt.Sprintf("the response has %d of %d rows, because the query has no Limit; All reads every row", in.Count(), in.Total()))
 	}
 	rows := make([]Row, 0, in.Count())
 	for row := range kept.All() {
 		rows = append(rows, Row{row})
 	}
-	return &Result{Columns: in.Columns(), TotalResults: in.Total(), Rows: rows}, f.rules.complete(in.Count(), in.Total(), p.Limit, false)
+	return &Result{Columns: in.Columns(), TotalResults: in.Total(), Rows: rows}, err
 }
 
 // whole reads a response to its end, within the time of an attempt. If kept is nil, it keeps only the total and

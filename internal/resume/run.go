@@ -8,6 +8,7 @@
 package resume
 
 import (
+	"cmp"
 	"errors"
 	"math/rand/v2"
 	"time"
@@ -18,9 +19,10 @@ type Fault int
 
 // The faults.
 const (
-	Outage   Fault = iota // the same request may work later
-	Unusable              // the response was invalid; the next one may be valid
-	Final                 // ends the export
+	Outage     Fault = iota // the same request may work later
+	Unusable                // the response was invalid; the next one may be valid
+	Incomplete              // the response had fewer rows than it announced; it counts as Unusable
+	Final                   // ends the export
 )
 
 // ErrStopped means that the user wants no more rows. It ends a run.
@@ -100,9 +102,9 @@ func (r *Run) All() (missing Missing, err error) {
 }
 
 // rest reads all rows after the position. Before that it reads late ones, so that a row which the position then forgets
-// was asked for when Lookback had passed.
+// was asked for when Lookback had passed. One that is announced and does not come keeps none of the others back.
 func (r *Run) rest() error {
-	p := r.Position
+	p, lacking := r.Position, error(nil)
 	r.alone = p.Handed == 0
 	last := p.Latest.Unix()
 	before := last - 1
@@ -121,13 +123,17 @@ func (r *Run) rest() error {
 		if err == nil {
 			err = r.search(first, before, late, known)
 		}
+		if err != nil && r.Source.Judge(err) == Incomplete {
+			lacking, err = err, nil
+			r.newest, r.fruitless, r.unusable = time.Now(), 0, 0
+		}
 		if err != nil {
 			return err
 		}
 		total -= known
 	}
 	from := last - 2 // one second before those that must come again, because the source may omit rows at the start
-	return r.read(from, r.End, total+p.at(from).rows())
+	return cmp.Or(r.read(from, r.End, total+p.at(from).rows()), lacking)
 }
 
 // read reads a span to its end, with retries from where a response broke.
@@ -175,7 +181,7 @@ func (r *Run) pause(err error, progress bool) error {
 	}
 	if !progress {
 		r.fruitless++
-		if fault == Unusable {
+		if fault == Unusable || fault == Incomplete {
 			r.unusable++
 		}
 		if r.unusable == tries || time.Since(r.newest) > patience {

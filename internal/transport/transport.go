@@ -72,13 +72,14 @@ func NewRoundTripper() *http.Transport {
 	}
 }
 
-// LogIn makes sure that there is a session, if the client needs one. A caller that acquires a permit before it has a
-// request calls LogIn first, so that no login delays the request once it has the permit.
-func (t *Transport) LogIn(ctx context.Context) error {
-	if t.login == nil {
-		return nil
+// LogIn makes sure that there are credentials. A caller that acquires a permit before it has a request calls LogIn
+// first, so that neither a login nor a function of the user's holds up the request once it has the permit.
+func (t *Transport) LogIn(ctx context.Context) (err error) {
+	if t.login != nil {
+		_, err = t.login.current(ctx, 0, 0)
+	} else if t.Credentials.Asks {
+		_, err = t.authorization(ctx)
 	}
-	_, err := t.login.current(ctx, 0, 0)
 	return err
 }
 

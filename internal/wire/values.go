@@ -53,7 +53,7 @@ func unmarshalWhole[T ~int | ~int64](b []byte, n *T) error {
 	return nil
 }
 
-// Shown is a number for people, such as a percentage, of which nothing but the sign matters. A fraction is dropped, a
+// Shown is a number for people, such as a percentage, of which nothing but the sign matters. It is rounded down, a
 // large number becomes 2^53, and what is no number leaves it unchanged.
 type Shown int64
 
@@ -62,7 +62,7 @@ func (n *Shown) UnmarshalJSON(b []byte) error {
 	const most = 1 << 53
 	f, _ := strconv.ParseFloat(strings.Trim(string(b), `"`), 64) // infinite if it is too large
 	if strings.ContainsAny(string(b), "0123456789") {
-		*n = Shown(min(max(f, -most), most))
+		*n = Shown(math.Floor(min(max(f, -most), most)))
 	}
 	return nil
 }
