@@ -226,7 +226,7 @@ func TestEntriesThatCannotBeParsed(t *testing.T) {
 				t.Parallel()
 				fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
 					id := f.Srv.AddNetworkList(tt.spec)
-					options := webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAll, Aggregate: aggregate}
+					options := webdelivery.PlanOptions{MaxRemove: -1, Aggregate: aggregate}
 					plan, err := f.Client.NetworkLists.Plan(f.Context(), id, tt.desired, options)
 					if tt.field != "" {
 						require.ErrorContains(f, err, "plan refused: "+tt.field)

@@ -172,7 +172,7 @@ func ExampleNetworkListsService_Plan() {
 	}
 	fmt.Println("added", result.Added, "removed", result.Removed)
 	// Output:
-	// IP list blocklist (2f0c51b2-0000-4000-8000-000000000001): add 1, remove 1, keep 4; 5 entries become 5, up to 6 during the change; 2 requests
+	// IP list blocklist (2f0c51b2-0000-4000-8000-000000000001): add 1, remove 1, keep 4; 5 entries become 5
 	// + 203.0.113.9
 	// - 2001:db8:1::/48
 	// added 1 removed 1
@@ -185,7 +185,7 @@ func ExamplePlanError() {
 	ctx, id := context.Background(), "2f0c51b2-0000-4000-8000-000000000001"
 
 	for _, feed := range [][]string{{"DE"}, {"192.0.2.1", "192.0.2.2", "192.0.2.3", "198.51.100.0/24", "2001:db8:1::/48", "198.51.100.0/2"}} {
-		_, err := client.NetworkLists.Plan(ctx, id, feed, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveDefault})
+		_, err := client.NetworkLists.Plan(ctx, id, feed, webdelivery.PlanOptions{})
 		var refused *webdelivery.PlanError
 		if errors.As(err, &refused) {
 			fmt.Println(refused.Field, errors.Is(err, webdelivery.ErrPlanRefused), refused.Plan != nil)

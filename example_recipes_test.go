@@ -164,13 +164,13 @@ func Example_nightlyBlocklist() {
 	err = updateBlocklist(ctx, client, id, nil)
 	fmt.Println(err)
 	// Output:
-	// IP list blocklist (2f0c51b2-0000-4000-8000-000000000001): add 1, remove 1, keep 4; 5 entries become 5, up to 6 during the change; 2 requests
+	// IP list blocklist (2f0c51b2-0000-4000-8000-000000000001): add 1, remove 1, keep 4; 5 entries become 5
 	// + 2001:db8::/48
 	// - 203.0.113.7
 	// added 1, removed 1; 5 entries
 	// <nil> [192.0.2.1 192.0.2.5 192.0.2.9 198.51.100.0/24 2001:db8::/48]
-	// is the feed complete? webdelivery: plan refused: MaxRemove: 5 of 5 entries would be removed, for example 192.0.2.1, but at most 2 are allowed (default); set MaxRemove to "5" or "100%" to allow it
-	// IP list blocklist (2f0c51b2-0000-4000-8000-000000000001): add 0, remove 5, keep 0; 5 entries become 0, up to 5 during the change; 5 requests
+	// is the feed complete? webdelivery: plan refused: MaxRemove: 5 of 5 entries would be removed, for example 192.0.2.1, but at most 2 are allowed; set MaxRemove to 5 to allow it
+	// IP list blocklist (2f0c51b2-0000-4000-8000-000000000001): add 0, remove 5, keep 0; 5 entries become 0
 	// - 192.0.2.1
 	// - 192.0.2.5
 	// - 192.0.2.9

@@ -150,7 +150,7 @@ func ExampleNetworkListsService_Apply() {
 	ctx, id := context.Background(), "2f0c51b2-0000-4000-8000-000000000001"
 
 	feed := []string{"192.0.2.1", "192.0.2.2", "192.0.2.3", "203.0.113.9"}
-	plan, err := client.NetworkLists.Plan(ctx, id, feed, webdelivery.PlanOptions{MaxRemove: "50%"})
+	plan, err := client.NetworkLists.Plan(ctx, id, feed, webdelivery.PlanOptions{MaxRemove: 2})
 	if err != nil {
 		fmt.Println(err)
 		return

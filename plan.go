@@ -34,8 +34,8 @@ var ErrPlanRefused = errors.New("webdelivery: plan refused")
 type PlanError struct {
 	Field  string // option such as MaxRemove, "desired", or a place such as desired[3] or remove[1]
 	Reason string // what is wrong; for a guard also which value allows the plan
-	// Plan is the refused plan; a dry run can print it. Apply refuses it too, unless its MaxRemove, MaxAdd,
-	// WidestIPv4, WidestIPv6 or Never is changed to allow it. It is nil if no plan can be made from the desired entries.
+	// Plan is the refused plan; a dry run can print it. Apply refuses it too, unless its Options are changed to allow it. It
+	// is nil if no plan can be made from the desired entries.
 	Plan *Plan
 }
 
@@ -74,19 +74,15 @@ type Plan struct {
 	// Undated is how many of these stay only because their CreationTimestamp is zero, so PlanOptions.Protect cannot tell
 	// how old they are.
 	Undated int `json:"undated,omitempty"`
-	// PeakSize is the largest number of entries that the list holds during Apply.
-	PeakSize int `json:"peak_size"`
-	// Requests is how many requests Apply sends to change the list, without those that read it.
-	Requests int `json:"requests"`
 	// UncoveredDuringApply is the largest number of entries that Apply removes before it adds those that may cover their
 	// addresses, because the list has no room for both. 100 are removed at a time, in the order of their addresses.
-	UncoveredDuringApply int            `json:"uncovered_during_apply"`
-	MaxRemove            RemovalLimit   `json:"max_remove"`      // guard of the options with its default filled in; Apply checks it again
-	MaxAdd               int            `json:"max_add"`         // likewise
-	WidestIPv4           int            `json:"widest_ipv4"`     // likewise
-	WidestIPv6           int            `json:"widest_ipv6"`     // likewise
-	Never                []netip.Prefix `json:"never,omitempty"` // likewise
-	// Fingerprint identifies the type and the content of the list that was compared. Apply compares it with the list.
+	UncoveredDuringApply int `json:"uncovered_during_apply"`
+	// LeftOut are the desired entries that overlap one of PlanOptions.LeaveOut.
+	LeftOut []string `json:"left_out,omitempty"`
+	// Options are those of Plan, with the defaults of the guards filled in. Apply checks the guards again.
+	Options PlanOptions `json:"options"`
+	// Fingerprint identifies the type and the content of the list that was compared. Apply compares it with the list,
+	// except with AddOnly or RemoveOnly.
 	Fingerprint string `json:"fingerprint"`
 }
 
@@ -126,9 +122,6 @@ func checkVersion(version int) error {
 // Empty reports whether there is nothing to change.
 func (p *Plan) Empty() bool { return len(p.Add) == 0 && len(p.Remove) == 0 }
 
-// Size returns how many entries the list holds after Apply.
-func (p *Plan) Size() int { return p.Keep + len(p.Add) }
-
 // String describes the changes for people, in a few lines: the numbers, and at most 20 added and 20 removed entries.
 // The format may change.
 func (p *Plan) String() string {
@@ -140,11 +133,10 @@ func (p *Plan) String() string {
 	}
 	if p.Empty() {
 		fmt.Fprintf(&b, "nothing to change, %d entries%s\n", p.Keep, kept)
-		return b.String()
+	} else {
+		fmt.Fprintf(&b, "add %d, remove %d, keep %d%s; %s %d\n",
+			len(p.Add), len(p.Remove), p.Keep, kept, counted(p.Keep+len(p.Remove), "entry becomes", "entries become"), p.Keep+len(p.Add))
 	}
-	fmt.Fprintf(&b, "add %d, remove %d, keep %d%s; %s %d, up to %d during the change; %s\n",
-		len(p.Add), len(p.Remove), p.Keep, kept, counted(p.Keep+len(p.Remove), "entry becomes", "entries become"), p.Size(), p.PeakSize,
-		counted(p.Requests, "request", "requests"))
 	if p.UncoveredDuringApply > 0 {
 		fmt.Fprintf(&b, "the list is full: the addresses of up to %d entries are not covered for a moment\n", p.UncoveredDuringApply)
 	}
@@ -164,11 +156,12 @@ func (p *Plan) String() string {
 		}
 		return p.Remove[i].Entry
 	})
+	first("left out: ", len(p.LeftOut), func(i int) string { return p.LeftOut[i] })
 	return b.String()
 }
 
-// Plan compares desired entries with a list, and returns the changes that make the list equal to them. It compares
-// meanings: 192.0.2.1 and 192.0.2.1/32 are the same (open point 27). An entry that is given twice counts once. Plan
+// Plan compares desired entries with a list, and returns the changes that make the list equal to them, or with AddOnly or
+// RemoveOnly, that add or remove them. It compares meanings: 192.0.2.1 and 192.0.2.1/32 are the same (open point 27). An entry that is given twice counts once. Plan
 // changes neither the list nor desired.
 //
 // Plan returns a [*ValidationError] and sends nothing if options are invalid, if no list can hold the entries together,
@@ -186,7 +179,7 @@ func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []str
 	if err := options.normalize(); err != nil {
 		return nil, err
 	}
-	wanted, err := readDesired(ctx, desired, options.Aggregate, s.limits.List)
+	wanted, err := readDesired(ctx, desired, options, s.limits.List)
 	if err != nil {
 		return nil, err
 	}
@@ -206,7 +199,7 @@ func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []str
 	if err := bad.entries("desired", len(desired), wanted.Unfit(listType, held)); err != nil {
 		return nil, err
 	}
-	changes := wanted.Compare(held)
+	changes := wanted.Compare(held, options.AddOnly, options.RemoveOnly)
 	undated := 0
 	if options.Protect != nil {
 		changes.Remove = slices.DeleteFunc(changes.Remove, func(i int) bool {
@@ -223,8 +216,7 @@ func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []str
 	plan := &Plan{
 		Version: planVersion, MadeAt: time.Now().UTC().Truncate(time.Second), ListID: id, Type: NetworkListType(listType), Name: list.Name, Add: lists.Texts(changes.Add),
 		Remove: make([]NetworkListEntry, len(changes.Remove)), Fingerprint: lists.Fingerprint(listType, held),
-		MaxRemove: options.MaxRemove, MaxAdd: options.MaxAdd, WidestIPv4: options.WidestIPv4, WidestIPv6: options.WidestIPv6,
-		Never: slices.Clone(options.Never), Undated: undated,
+		Options: options, LeftOut: wanted.LeftOut, Undated: undated,
 	}
 	plan.Service, plan.Customer, _ = strings.Cut(s.conn.service, "\n")
 	for n, i := range changes.Remove {
@@ -251,8 +243,8 @@ func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []str
 func planEnded(err error) error { return &outcomeError{fmt.Errorf("plan: %w", err), OutcomeNotApplied} }
 
 // readDesired reads the entries before the list is read, and refuses entries that no list can hold.
-func readDesired(ctx context.Context, texts []string, merge bool, most int) (*lists.Desired, error) {
-	d, err := lists.NewDesired(ctx, texts, most)
+func readDesired(ctx context.Context, texts []string, options PlanOptions, most int) (*lists.Desired, error) {
+	d, err := lists.NewDesired(ctx, texts, options.LeaveOut, most)
 	if err != nil {
 		return nil, planEnded(err)
 	}
@@ -260,7 +252,7 @@ func readDesired(ctx context.Context, texts []string, merge bool, most int) (*li
 	if err := bad.entries("desired", len(texts), d.Impossible(most)); err != nil {
 		return nil, err
 	}
-	if merge {
+	if options.Aggregate {
 		d.Aggregate()
 	}
 	if n := len(d.Entries); n > most {
@@ -272,7 +264,7 @@ func readDesired(ctx context.Context, texts []string, merge bool, most int) (*li
 // order finds the order of the changes, and fills in the numbers that follow from it.
 func (p *Plan) order(c *lists.Changes, l lists.Limits) lists.Order {
 	o := c.Order(l)
-	p.Keep, p.PeakSize, p.Requests, p.UncoveredDuringApply = c.Size()-len(c.Add), o.Peak, o.Requests, o.Uncovered
+	p.Keep, p.UncoveredDuringApply = c.Size()-len(c.Add), o.Uncovered
 	return o
 }
 
@@ -299,13 +291,12 @@ func (s *NetworkListsService) guard(p *Plan, add []lists.Entry, place func(i int
 func (p *Plan) check(add []lists.Entry, place func(i int) string) error {
 	bad := problems{as: p.refused}
 	n, size := len(p.Remove), p.Keep+len(p.Remove)
-	if most, _ := lists.Removals(string(p.MaxRemove), size); n > most {
-		number, share := lists.AllowRemovals(n, size)
-		reason := fmt.Sprintf("%d of %d entries would be removed, for example %s, but at most %d are allowed (%s); set MaxRemove to %q or %q to allow it",
-			n, size, redact.Line(p.Remove[0].Entry), most, p.MaxRemove, number, share)
-		bad.add("MaxRemove", "%s", reason)
+	o := &p.Options
+	if most := lists.Removals(o.MaxRemove, size); n > most {
+		bad.add("MaxRemove", "%d of %d entries would be removed, for example %s, but at most %d are allowed; set MaxRemove to %d to allow it",
+			n, size, redact.Line(p.Remove[0].Entry), most, n)
 	}
-	guards := lists.Additions{Most: p.MaxAdd, WidestIPv4: p.WidestIPv4, WidestIPv6: p.WidestIPv6, Never: p.Never}
+	guards := lists.Additions{Most: o.MaxAdd, WidestIPv4: o.WidestIPv4, WidestIPv6: o.WidestIPv6, Never: o.Never}
 	at := 0
 	for option, reason := range guards.Refused(add, func(i int) string { at = i; return place(i) }) {
 		bad.add(option, "%s", reason)
@@ -335,20 +326,21 @@ func (s *NetworkListsService) ready(p *Plan) ([]lists.Entry, error) {
 	if p.Type == "" {
 		return nil, invalid("type", "is empty; create a plan with NetworkLists.Plan")
 	}
+	if p.Options.AddOnly && len(p.Remove) > 0 || p.Options.RemoveOnly && len(p.Add) > 0 {
+		return nil, invalid("options", "only add or only remove entries, and the plan does otherwise")
+	}
 	add, err := parseEntries("add", string(p.Type), p.Add)
 	if err != nil {
 		return nil, err
 	}
-	o := PlanOptions{MaxRemove: p.MaxRemove, MaxAdd: p.MaxAdd, WidestIPv4: p.WidestIPv4, WidestIPv6: p.WidestIPv6, Never: p.Never}
-	err = o.normalize()
-	p.MaxRemove, p.MaxAdd, p.WidestIPv4, p.WidestIPv6 = o.MaxRemove, o.MaxAdd, o.WidestIPv4, o.WidestIPv6
-	return add, err
+	return add, p.Options.normalize()
 }
 
 // changesOf returns the changes of a stored plan: none if it was carried out before. It refuses a plan that was made for
 // another state of the list, or that Plan cannot have made for this state.
 func (s *NetworkListsService) changesOf(p *Plan, add, held []lists.Entry) (*lists.Changes, error) {
-	if lists.Fingerprint(string(p.Type), held) != p.Fingerprint {
+	own := p.Options.AddOnly || p.Options.RemoveOnly
+	if !own && lists.Fingerprint(string(p.Type), held) != p.Fingerprint {
 		if before, ok := lists.Before(held, add, readEntries(p.Remove)); ok && lists.Fingerprint(string(p.Type), before) == p.Fingerprint {
 			p.Add, p.Remove = nil, nil
 			return &lists.Changes{Held: held}, nil
@@ -360,7 +352,10 @@ func (s *NetworkListsService) changesOf(p *Plan, add, held []lists.Entry) (*list
 		}
 		return nil, &outcomeError{fmt.Errorf("%w: it has changed since the plan was made", ErrPlanStale), OutcomeNotApplied}
 	}
-	changes, misfit := lists.Stored(held, add, readEntries(p.Remove))
+	changes, misfit := lists.Own(held, add, readEntries(p.Remove)), (*lists.Misfit)(nil)
+	if !own {
+		changes, misfit = lists.Stored(held, add, readEntries(p.Remove))
+	}
 	if misfit == nil && changes.Size() > s.limits.List {
 		misfit = &lists.Misfit{Field: "add", Reason: fmt.Sprintf("the list would hold %d entries, but at most %d are allowed", changes.Size(), s.limits.List)}
 	}
@@ -376,43 +371,52 @@ func (s *NetworkListsService) changesOf(p *Plan, add, held []lists.Entry) (*list
 // PlanOptions are the options of a plan. The zero value is a safe default. MaxRemove, MaxAdd, WidestIPv4, WidestIPv6
 // and Never are guards: if a plan exceeds one of them, Plan returns a [*PlanError] that holds the plan. Its Field is
 // the name of the option, and its Reason says which value allows the plan. If a plan exceeds several guards, or several
-// entries exceed one, up to 100 errors are joined. To allow every plan, set MaxRemove to [RemoveAll], and WidestIPv4 and
-// WidestIPv6 to -1.
+// entries exceed one, up to 100 errors are joined. To allow every plan, set MaxRemove, WidestIPv4 and WidestIPv6 to -1.
 type PlanOptions struct {
-	// MaxRemove limits how many entries of the list the plan may remove, so that an empty feed cannot open a
-	// firewall. The zero value is RemoveDefault: 20 % of the entries, or a few of a small list.
-	MaxRemove RemovalLimit
+	// AddOnly keeps all that the list has: the plan adds the desired entries and removes none. RemoveOnly removes the
+	// desired entries and keeps all others. Apply then accepts other changes of the list meanwhile.
+	AddOnly    bool `json:"add_only,omitempty"`
+	RemoveOnly bool `json:"remove_only,omitempty"`
+	// LeaveOut holds ranges, such as those of your offices. Desired entries that overlap one are not desired, see
+	// Plan.LeftOut. If the list has them already, a plan without AddOnly removes them.
+	LeaveOut []netip.Prefix `json:"leave_out,omitempty"`
+	// MaxRemove limits how many entries of the list the plan may remove, so that an empty feed cannot open a firewall. -1
+	// allows all. 0 means 20 % of the entries, rounded down, or up to 3 if there are fewer than 20, but never more than half.
+	MaxRemove int `json:"max_remove"`
 	// MaxAdd limits how many entries the plan may add. 0 means 50,000, the size of a full list, which is no guard; a
 	// negative value is invalid. Set it if a feed may be poisoned: many ranges may together be too wide, although each of
 	// them is allowed.
-	MaxAdd int
+	MaxAdd int `json:"max_add"`
 	// WidestIPv4 is the prefix length of the widest IPv4 range that the plan may add, from 1 to 32: 8 allows 10.0.0.0/8
 	// and refuses 10.0.0.0/7. Plan checks ranges after Aggregate and without host bits. ::ffff:0.0.0.0/96, and any wider
 	// IPv6 range that contains it, counts as 0.0.0.0/0. Entries that the list already holds are not checked. 0 means 8,
 	// and -1 allows every range.
-	WidestIPv4 int
+	WidestIPv4 int `json:"widest_ipv4"`
 	// WidestIPv6 is the same for IPv6, from 1 to 128. 0 means 19, and -1 allows every range.
-	WidestIPv6 int
+	WidestIPv6 int `json:"widest_ipv6"`
 	// Never holds ranges that must not be added, such as those of your offices and monitoring. The plan may add no entry
 	// that overlaps one of them. ::/0 overlaps every IPv4 range, too. Entries that the list already holds are not checked.
-	Never []netip.Prefix
+	// LeaveOut leaves such entries out instead.
+	Never []netip.Prefix `json:"never,omitempty"`
 	// Protect, if not nil, is called for each entry that the plan would remove. If it returns true, the entry stays and
 	// does not count toward MaxRemove. Use it to leave alone what other users added, or what was added in the last hour: an
 	// entry whose CreationTimestamp is zero stays, too (Plan.Undated). A stored plan does not need it: protected
 	// entries are not among those to remove.
-	Protect func(NetworkListEntry) bool
+	Protect func(NetworkListEntry) bool `json:"-"`
 	// Aggregate merges desired addresses and ranges into the fewest ranges that cover exactly the same addresses. Entries
 	// replaced by a merged range count as removed, see MaxRemove. If false, the entries are sent as written.
-	Aggregate bool
+	Aggregate bool `json:"aggregate,omitempty"`
 }
 
 // normalize refuses invalid guards, and replaces zero by the defaults: no organization is assigned more than a /8 of
 // IPv4 or a /19 of IPv6.
 func (o *PlanOptions) normalize() error {
 	var p problems
-	o.MaxRemove = cmp.Or(o.MaxRemove, RemoveDefault)
-	if _, ok := lists.Removals(string(o.MaxRemove), 0); !ok {
-		p.add("MaxRemove", "%q is not none, all, default, a share from 0%% to 100%%, or a number of entries", string(o.MaxRemove))
+	if o.AddOnly && o.RemoveOnly {
+		p.add("RemoveOnly", "is set, and so is AddOnly")
+	}
+	if o.MaxRemove < -1 {
+		p.add("MaxRemove", "%d is below -1", o.MaxRemove)
 	}
 	p.addBelow0("MaxAdd", int64(o.MaxAdd))
 	if o.WidestIPv4 < lists.AnyWidth || o.WidestIPv4 > 32 {
@@ -421,28 +425,18 @@ func (o *PlanOptions) normalize() error {
 	if o.WidestIPv6 < lists.AnyWidth || o.WidestIPv6 > 128 {
 		p.add("WidestIPv6", "%d is not between %d and 128", o.WidestIPv6, lists.AnyWidth)
 	}
-	for i, never := range o.Never {
-		if !never.IsValid() {
-			p.add(fmt.Sprintf("Never[%d]", i), "is not a valid range; parse it with netip.ParsePrefix")
+	for i, r := range slices.Concat(o.LeaveOut, o.Never) {
+		name := fmt.Sprintf("LeaveOut[%d]", i)
+		if i >= len(o.LeaveOut) {
+			name = fmt.Sprintf("Never[%d]", i-len(o.LeaveOut))
+		}
+		if !r.IsValid() {
+			p.add(name, "is not a valid range; parse it with netip.ParsePrefix")
 		}
 	}
+	o.LeaveOut, o.Never = slices.Clone(o.LeaveOut), slices.Clone(o.Never) // a Plan keeps them
 	o.MaxAdd = cmp.Or(o.MaxAdd, MaxListEntries)
 	o.WidestIPv4 = cmp.Or(o.WidestIPv4, 8)
 	o.WidestIPv6 = cmp.Or(o.WidestIPv6, 19)
 	return p.err()
 }
-
-// RemovalLimit limits how many entries a plan may remove from a list: a share of its entries such as "20%", rounded down,
-// a number such as "100", or one of the constants. The zero value is [RemoveDefault]. For any other text,
-// [NetworkListsService.Plan] returns a [*ValidationError].
-type RemovalLimit string
-
-const (
-	// RemoveNone allows no removal.
-	RemoveNone RemovalLimit = "none"
-	// RemoveAll allows every removal.
-	RemoveAll RemovalLimit = "all"
-	// RemoveDefault allows 20 % of the entries, rounded down. For a list with fewer than 20 entries it allows up to 3, but
-	// never more than half of them. It allows 3 of 6, 1 of 3, 1 of 2, and 0 of 1, so an empty feed cannot empty a list.
-	RemoveDefault RemovalLimit = "default"
-)

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -24,7 +23,7 @@ import (
 )
 
 // anything allows a plan to remove all of the list.
-var anything = webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAll}
+var anything = webdelivery.PlanOptions{MaxRemove: -1}
 
 // The plan for a list and a desired set, which are compared by meaning (open point 27).
 func TestPlan(t *testing.T) {
@@ -38,11 +37,8 @@ func TestPlan(t *testing.T) {
 		assert.Equal(f, "2001:db8::1", plan.Remove[0].Entry)
 		assert.NotEmpty(f, plan.Remove[0].ID)
 		assert.Equal(f, 3, plan.Keep)
-		assert.Equal(f, 4, plan.Size())
-		assert.Equal(f, 5, plan.PeakSize, "added before removed")
-		assert.Equal(f, 2, plan.Requests)
 		assert.False(f, plan.Empty())
-		assert.Equal(f, `IP list blocklist (`+fixture.ListID+`): add 1, remove 1, keep 3; 4 entries become 4, up to 5 during the change; 2 requests
+		assert.Equal(f, `IP list blocklist (`+fixture.ListID+`): add 1, remove 1, keep 3; 4 entries become 4
 + 203.0.113.7
 - 2001:db8::1
 `, plan.String())
@@ -76,27 +72,11 @@ func TestPlansThatAreRefused(t *testing.T) {
 		{"21 of 100 by default", list[21:], webdelivery.PlanOptions{}, "MaxRemove", false},
 		{"an empty feed", nil, webdelivery.PlanOptions{}, "MaxRemove", false},
 		{"an empty feed, allowed to remove all", nil, anything, "", false},
-		{"29 of 100 at 0.29", list[29:], webdelivery.PlanOptions{MaxRemove: "29%"}, "", false},
-		{"30 of 100 at 0.29", list[30:], webdelivery.PlanOptions{MaxRemove: "29%"}, "MaxRemove", false},
-		{"29 of 100, at most 29", list[29:], webdelivery.PlanOptions{MaxRemove: "29"}, "", false},
-		{"30 of 100, at most 29", list[30:], webdelivery.PlanOptions{MaxRemove: "29"}, "MaxRemove", false},
-		{"1 of 100, none allowed", list[1:], webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveNone}, "MaxRemove", false},
-		{"1 of 100, at most 0", list[1:], webdelivery.PlanOptions{MaxRemove: "0"}, "MaxRemove", false},
-		{"1 of 100, a share of 0", list[1:], webdelivery.PlanOptions{MaxRemove: "0%"}, "MaxRemove", false},
-		{"none of 100, none allowed", list, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveNone}, "", false},
-		{"more than the list has", list[30:], webdelivery.PlanOptions{MaxRemove: "1000000"}, "", false},
-		{"a text that is a limit", list[30:], webdelivery.PlanOptions{MaxRemove: "30.0%"}, "", false},
-		{"a share below 0", list, webdelivery.PlanOptions{MaxRemove: "-10%"}, "MaxRemove", true},
-		{"a share above 1", list, webdelivery.PlanOptions{MaxRemove: "101%"}, "MaxRemove", true},
-		{"a share that is not a number", list, webdelivery.PlanOptions{MaxRemove: "NaN%"}, "MaxRemove", true},
-		{"a number below 0", list, webdelivery.PlanOptions{MaxRemove: "-1"}, "MaxRemove", true},
-		{"a share a little above 1", list, webdelivery.PlanOptions{MaxRemove: "100.00000001%"}, "MaxRemove", true},
-		{"a text that is no limit", list, webdelivery.PlanOptions{MaxRemove: "half"}, "MaxRemove", true},
-		{"a sign", list, webdelivery.PlanOptions{MaxRemove: "+5"}, "MaxRemove", true},
-		{"an exponent", list, webdelivery.PlanOptions{MaxRemove: "1e1%"}, "MaxRemove", true},
-		{"no digit before the point", list, webdelivery.PlanOptions{MaxRemove: ".5%"}, "MaxRemove", true},
-		{"no digit behind the point", list, webdelivery.PlanOptions{MaxRemove: "5.%"}, "MaxRemove", true},
-		{"a share without its sign", list, webdelivery.PlanOptions{MaxRemove: "0.2"}, "MaxRemove", true},
+		{"29 of 100, at most 29", list[29:], webdelivery.PlanOptions{MaxRemove: 29}, "", false},
+		{"30 of 100, at most 29", list[30:], webdelivery.PlanOptions{MaxRemove: 29}, "MaxRemove", false},
+		{"more than the list has", list[30:], webdelivery.PlanOptions{MaxRemove: 1_000_000}, "", false},
+		{"a number below -1", list, webdelivery.PlanOptions{MaxRemove: -2}, "MaxRemove", true},
+		{"only additions and only removals", list, webdelivery.PlanOptions{AddOnly: true, RemoveOnly: true}, "RemoveOnly", true},
 		{"50,000", append(fixture.Addresses(50_000)[100:], list...), webdelivery.PlanOptions{}, "", false},
 		{"50,001", fixture.Addresses(50_001), webdelivery.PlanOptions{}, "desired", true},
 		{"a country", []string{list[0], "DE"}, anything, "desired[1]", true},
@@ -271,7 +251,7 @@ func TestPlanAggregates(t *testing.T) {
 	t.Parallel()
 	fixture.WithList(t, fixture.Setup{}, []string{"192.0.2.0/25", "203.0.113.9"}, func(f *fixture.Fixture) {
 		desired := []string{"192.0.2.0/25", "192.0.2.128/26", "192.0.2.192/26", "192.0.2.7", "203.0.113.9/32"}
-		plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, desired, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAll, Aggregate: true})
+		plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, desired, webdelivery.PlanOptions{MaxRemove: -1, Aggregate: true})
 		require.NoError(f, err)
 		assert.Equal(f, []string{"192.0.2.0/24"}, plan.Add)
 		require.Len(f, plan.Remove, 1)
@@ -282,7 +262,7 @@ func TestPlanAggregates(t *testing.T) {
 	})
 	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
 		id := f.Srv.AddNetworkList(testserver.NetworkListSpec{Type: "GEO", Entries: []string{"DE", "FR"}})
-		plan, err := f.Client.NetworkLists.Plan(f.Context(), id, []string{"de", "AT"}, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAll, Aggregate: true})
+		plan, err := f.Client.NetworkLists.Plan(f.Context(), id, []string{"de", "AT"}, webdelivery.PlanOptions{MaxRemove: -1, Aggregate: true})
 		require.NoError(f, err)
 		assert.Equal(f, []string{"AT"}, plan.Add)
 		_, err = f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
@@ -314,16 +294,16 @@ func TestPlansOfOtherVersions(t *testing.T) {
 	for stored, says := range map[string]string{
 		`{"list_id":"l","largest":5,"max_remove":0.2,"before":"f"}`: "invalid version: the plan has none; create it with NetworkLists.Plan",
 		`{"version":2,"max_remove":{"share":0.2}}`:                  "invalid version: the plan has version 2",
-		`{"version":1,"max_remove":0.2}`:                            "max_remove",
-		`[]`:                                                        "array",
+		`{"version":1,"options":{"max_remove":0.2}}`:                "max_remove",
+		`[]`: "array",
 	} {
 		var plan webdelivery.Plan
 		require.ErrorContains(t, json.Unmarshal([]byte(stored), &plan), says)
 		assert.Empty(t, plan.ListID)
 	}
 	var plan webdelivery.Plan
-	require.NoError(t, json.Unmarshal([]byte(`{"version":1,"list_id":"l","max_remove":"none","peak_size":5,"fingerprint":"f"}`), &plan))
-	assert.Equal(t, webdelivery.Plan{Version: 1, ListID: "l", MaxRemove: webdelivery.RemoveNone, PeakSize: 5, Fingerprint: "f"}, plan)
+	require.NoError(t, json.Unmarshal([]byte(`{"version":1,"list_id":"l","options":{"max_remove":3},"keep":5,"fingerprint":"f"}`), &plan))
+	assert.Equal(t, webdelivery.Plan{Version: 1, ListID: "l", Options: webdelivery.PlanOptions{MaxRemove: 3}, Keep: 5, Fingerprint: "f"}, plan)
 }
 
 // A stored plan may be changed by hand. What it removes must be in the list, once, and no more than MaxRemove; what it
@@ -349,14 +329,15 @@ func TestStoredPlansAreCheckedAgain(t *testing.T) {
 		{"adds an entry of another type", "add[0]", false, func(p *plan, _ []entry) { p.Add = []string{"DE"} }},
 		{"another type", "type", true, func(p *plan, _ []entry) { p.Type, p.Add = webdelivery.ListTypeGEO, []string{"DE"} }},
 		{"another type, and nothing stays", "type", true, func(p *plan, all []entry) {
-			p.Type, p.Add, p.Remove, p.MaxRemove = webdelivery.ListTypeGEO, []string{"DE"}, all, webdelivery.RemoveAll
+			p.Type, p.Add, p.Remove, p.Options.MaxRemove = webdelivery.ListTypeGEO, []string{"DE"}, all, -1
 		}},
 		{"no type", "type", false, func(p *plan, _ []entry) { p.Type, p.Add = "", []string{"DE"} }},
 		{"no list", "list_id", false, func(p *plan, _ []entry) { p.ListID = "" }},
 		{"another version", "version", false, func(p *plan, _ []entry) { p.Version++ }},
 		{"no version", "version", false, func(p *plan, _ []entry) { p.Version = 0 }},
 		{"nothing", "version", false, func(p *plan, _ []entry) { *p = plan{} }},
-		{"no limit", "MaxRemove", false, func(p *plan, _ []entry) { p.MaxRemove = "half" }},
+		{"no limit", "MaxRemove", false, func(p *plan, _ []entry) { p.Options.MaxRemove = -2 }},
+		{"adds only, and removes", "options", false, func(p *plan, _ []entry) { p.Options.AddOnly = true }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -427,19 +408,19 @@ func TestThePlanAsText(t *testing.T) {
 	}{
 		{webdelivery.Plan{Keep: 3}, true, 3, "nothing to change, 3 entries\n"},
 		{
-			webdelivery.Plan{Keep: 3, Remove: one, PeakSize: 4, Requests: 1},
+			webdelivery.Plan{Keep: 3, Remove: one},
 			false, 3,
-			"add 0, remove 1, keep 3; 4 entries become 3, up to 4 during the change; 1 request\n- 192.0.2.1\n",
+			"add 0, remove 1, keep 3; 4 entries become 3\n- 192.0.2.1\n",
 		},
 		{
-			webdelivery.Plan{Keep: 3, Add: []string{"192.0.2.2"}, PeakSize: 4, Requests: 1},
+			webdelivery.Plan{Keep: 3, Add: []string{"192.0.2.2"}},
 			false, 4,
-			"add 1, remove 0, keep 3; 3 entries become 4, up to 4 during the change; 1 request\n+ 192.0.2.2\n",
+			"add 1, remove 0, keep 3; 3 entries become 4\n+ 192.0.2.2\n",
 		},
 		{
-			webdelivery.Plan{Add: []string{"192.0.2.0/24", "203.0.113.1"}, Remove: one, PeakSize: 2, Requests: 3, UncoveredDuringApply: 1},
+			webdelivery.Plan{Add: []string{"192.0.2.0/24", "203.0.113.1"}, Remove: one, UncoveredDuringApply: 1},
 			false, 2,
-			"add 2, remove 1, keep 0; 1 entry becomes 2, up to 2 during the change; 3 requests\n" +
+			"add 2, remove 1, keep 0; 1 entry becomes 2\n" +
 				"the list is full: the addresses of up to 1 entries are not covered for a moment\n" +
 				"+ 192.0.2.0/24\n+ 203.0.113.1\n- 192.0.2.1\n",
 		},
@@ -447,7 +428,6 @@ func TestThePlanAsText(t *testing.T) {
 		tt.plan.ListID, tt.plan.Type, tt.plan.Name = "l", webdelivery.ListTypeIP, "n"
 		assert.Equal(t, head+tt.text, tt.plan.String())
 		assert.Equal(t, tt.empty, tt.plan.Empty())
-		assert.Equal(t, tt.size, tt.plan.Size())
 	}
 	for n, more := range map[int]string{19: "", 20: "", 21: "+ and 1 more\n", 22: "+ and 2 more\n"} {
 		plan := webdelivery.Plan{Add: fixture.Addresses(n)}
@@ -561,7 +541,7 @@ func TestGuardsOfAdditions(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			fixture.WithList(t, fixture.Setup{}, held, func(f *fixture.Fixture) {
-				tt.options.MaxRemove = webdelivery.RemoveAll
+				tt.options.MaxRemove = -1
 				plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, slices.Concat(held, tt.add), tt.options)
 				if tt.field == "" {
 					require.NoError(f, err)
@@ -589,7 +569,7 @@ func TestProtectedEntriesStay(t *testing.T) {
 		_, err := f.Client.NetworkLists.AddEntries(f.Context(), fixture.ListID, []string{"198.51.100.0/25"})
 		require.NoError(f, err)
 		var asked []string
-		options := webdelivery.PlanOptions{MaxRemove: "1", Aggregate: true, Protect: func(e webdelivery.NetworkListEntry) bool {
+		options := webdelivery.PlanOptions{MaxRemove: 1, Aggregate: true, Protect: func(e webdelivery.NetworkListEntry) bool {
 			asked = append(asked, e.Entry)
 			return e.AddedBy != "operator" || e.Entry == "192.0.2.3"
 		}}
@@ -617,7 +597,7 @@ func TestUndatedEntriesStay(t *testing.T) {
 		}
 		f.AddFault(testserver.Fault{Path: "/config/networklists/*/entries", Status: 200, Body: strings.TrimSuffix(body, ",") + `],"total":3}`})
 		for protect, want := range map[bool][]int{false: {3, 0}, true: {1, 2}} {
-			options := webdelivery.PlanOptions{MaxRemove: "100%"}
+			options := webdelivery.PlanOptions{MaxRemove: -1}
 			if protect {
 				options.Protect = func(e webdelivery.NetworkListEntry) bool { return time.Since(e.CreationTimestamp) < time.Hour }
 			}
@@ -648,7 +628,7 @@ func TestPlanEndsWithTheContext(t *testing.T) {
 		ctx, cancel := context.WithCancel(f.Context())
 		defer cancel()
 		plan, err := f.Client.NetworkLists.Plan(ctx, fixture.ListID, fixture.Addresses(1), webdelivery.PlanOptions{
-			MaxRemove: webdelivery.RemoveAll,
+			MaxRemove: -1,
 			Protect: func(webdelivery.NetworkListEntry) bool {
 				cancel()
 				return false
@@ -660,12 +640,72 @@ func TestPlanEndsWithTheContext(t *testing.T) {
 	})
 }
 
+// A plan that only adds, or only removes, leaves all other entries alone, whoever changes them before it is applied, and
+// may be applied again. Guards hold for it.
+func TestPlansOfOneKind(t *testing.T) {
+	t.Parallel()
+	lists := func(f *fixture.Fixture) *webdelivery.NetworkListsService { return f.Client.NetworkLists }
+	fixture.WithList(t, fixture.Setup{}, fixture.Addresses(20), func(f *fixture.Fixture) {
+		all := fixture.Addresses(24)
+		more := func(entries ...string) *webdelivery.Plan {
+			plan, err := lists(f).Plan(f.Context(), fixture.ListID, append(entries, all[0]), webdelivery.PlanOptions{AddOnly: true})
+			require.NoError(f, err)
+			assert.Equal(f, entries, plan.Add)
+			assert.Empty(f, plan.Remove)
+			assert.Equal(f, 20, plan.Keep)
+			return plan
+		}
+		one, other := more(all[20], all[21]), more(all[21], all[22])
+		less, err := lists(f).Plan(f.Context(), fixture.ListID, []string{all[3] + "/32", all[4], all[23]}, webdelivery.PlanOptions{RemoveOnly: true})
+		require.NoError(f, err)
+		assert.Len(f, less.Remove, 2)
+		assert.Empty(f, less.Add)
+		for _, plan := range []*webdelivery.Plan{one, other, less, one, less} {
+			f.Srv.ChangeEntries(fixture.ListID, []string{"203.0.113.7"}, []string{all[5]}) // somebody else
+			_, err := lists(f).Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+			require.NoError(f, err)
+		}
+		want := append(slices.Concat(all[:3], all[6:23]), "203.0.113.7")
+		assert.ElementsMatch(f, want, f.Srv.Entries(fixture.ListID))
+
+		_, err = lists(f).Plan(f.Context(), fixture.ListID, all[:10], webdelivery.PlanOptions{RemoveOnly: true})
+		require.ErrorContains(f, err, "MaxRemove: 7 of 21 entries would be removed")
+		_, err = lists(f).Plan(f.Context(), fixture.ListID, []string{"0.0.0.0/0"}, webdelivery.PlanOptions{AddOnly: true})
+		require.ErrorContains(f, err, "WidestIPv4")
+		f.Srv.ChangeEntries(fixture.ListID, nil, []string{all[20]}) // the plan would have to do it again
+		_, err = lists(f).Apply(f.Context(), one, webdelivery.ApplyOptions{})
+		require.NoError(f, err)
+		assert.Contains(f, f.Srv.Entries(fixture.ListID), all[20])
+	})
+}
+
+// Desired entries that overlap LeaveOut are left out, and the plan names them, also after it was stored.
+func TestWhatAPlanLeavesOut(t *testing.T) {
+	t.Parallel()
+	fixture.WithList(t, fixture.Setup{}, []string{"192.0.2.1"}, func(f *fixture.Fixture) {
+		desired := []string{"192.0.2.1", "198.51.100.0/24", "203.0.113.9", "::ffff:203.0.113.8"}
+		plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, desired, webdelivery.PlanOptions{
+			AddOnly: true, Aggregate: true, LeaveOut: []netip.Prefix{netip.MustParsePrefix("203.0.113.8/31")},
+		})
+		require.NoError(f, err)
+		stored, err := json.Marshal(plan)
+		require.NoError(f, err)
+		var read webdelivery.Plan
+		require.NoError(f, json.Unmarshal(stored, &read))
+		assert.Equal(f, []string{"198.51.100.0/24"}, read.Add)
+		assert.Equal(f, desired[2:], read.LeftOut)
+		assert.Contains(f, read.String(), "\nleft out: 203.0.113.9\nleft out: ::ffff:203.0.113.8\n")
+		_, err = f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, desired, webdelivery.PlanOptions{LeaveOut: []netip.Prefix{{}}})
+		assert.Equal(f, []string{"LeaveOut[0]"}, invalidFields(err))
+	})
+}
+
 // Plan refuses invalid guards before it sends anything.
 func TestGuardsThatMakeNoSense(t *testing.T) {
 	t.Parallel()
 	fixture.WithList(t, fixture.Setup{}, nil, func(f *fixture.Fixture) {
 		for field, options := range map[string]webdelivery.PlanOptions{
-			"MaxRemove":  {MaxRemove: "150%"},
+			"MaxRemove":  {MaxRemove: -2},
 			"MaxAdd":     {MaxAdd: -1},
 			"Never[1]":   {Never: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), {}}},
 			"WidestIPv4": {WidestIPv4: 33},
@@ -688,9 +728,9 @@ func TestApplyKeepsToTheGuardsOfAdditions(t *testing.T) {
 	for name, change := range map[string]func(*webdelivery.Plan){
 		"wider than allowed": func(p *webdelivery.Plan) { p.Add[0] = "0.0.0.0/0" },
 		"more than allowed":  func(p *webdelivery.Plan) { p.Add = append(p.Add, "203.0.113.1", "203.0.113.2") },
-		"never to be added":  func(p *webdelivery.Plan) { p.Never = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")} },
-		"an earlier plan":    func(p *webdelivery.Plan) { p.WidestIPv4, p.Add[0] = 0, "10.0.0.0/7" },
-		"no sense":           func(p *webdelivery.Plan) { p.WidestIPv6 = 1000 },
+		"never to be added":  func(p *webdelivery.Plan) { p.Options.Never = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")} },
+		"without a guard":    func(p *webdelivery.Plan) { p.Options.WidestIPv4, p.Add[0] = 0, "10.0.0.0/7" },
+		"no sense":           func(p *webdelivery.Plan) { p.Options.WidestIPv6 = 1000 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -767,8 +807,8 @@ func TestRandomPlans(t *testing.T) {
 		}
 		texts := slices.Sorted(maps.Values(desired))
 		never, neverText := someRangeOf(r)
-		mostRemovals := r.IntN(15)
-		options := webdelivery.PlanOptions{MaxAdd: 1 + r.IntN(15), MaxRemove: webdelivery.RemovalLimit(strconv.Itoa(mostRemovals))}
+		mostRemovals := 1 + r.IntN(14)
+		options := webdelivery.PlanOptions{MaxAdd: 1 + r.IntN(15), MaxRemove: mostRemovals}
 		if r.IntN(3) == 0 {
 			if !strings.Contains(neverText, "/") {
 				neverText += "/32"
@@ -836,7 +876,7 @@ func TestRandomPlans(t *testing.T) {
 			require.ElementsMatch(f, wantAdd, plan.Add, "seed %d", seed)
 			require.ElementsMatch(f, wantRemove, gone, "seed %d", seed)
 			require.Equal(f, len(held)-len(remove), plan.Keep)
-			require.Equal(f, len(desired), plan.Size())
+			require.Equal(f, len(desired), plan.Keep+len(plan.Add))
 			if len(held)+len(add) <= most {
 				require.Zero(f, plan.UncoveredDuringApply, "seed %d: there is room", seed)
 			} else {
@@ -882,16 +922,16 @@ func TestARefusedRemovalHasItsPlan(t *testing.T) {
 	t.Parallel()
 	held := fixture.Addresses(10)
 	fixture.WithList(t, fixture.Setup{}, held, func(f *fixture.Fixture) {
-		plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, held[4:], webdelivery.PlanOptions{MaxRemove: "25%"})
+		plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, held[4:], webdelivery.PlanOptions{MaxRemove: 2})
 		assert.Nil(f, plan)
 		var refused *webdelivery.PlanError
 		for range 2 {
 			require.ErrorAs(f, err, &refused)
-			assert.Equal(f, webdelivery.RemovalLimit("25%"), refused.Plan.MaxRemove)
+			assert.Equal(f, 2, refused.Plan.Options.MaxRemove)
 			assert.Equal(f, "MaxRemove", refused.Field)
 			assert.Contains(f, refused.Plan.String(), "add 0, remove 4, keep 6; 10 entries become 6")
 			require.EqualError(f, err, `webdelivery: plan refused: MaxRemove: 4 of 10 entries would be removed, for example 198.18.0.0, `+
-				`but at most 2 are allowed (25%); set MaxRemove to "4" or "40%" to allow it`)
+				`but at most 2 are allowed; set MaxRemove to 4 to allow it`)
 
 			stored, jsonErr := json.Marshal(refused.Plan)
 			require.NoError(f, jsonErr)
@@ -899,7 +939,7 @@ func TestARefusedRemovalHasItsPlan(t *testing.T) {
 			require.NoError(f, json.Unmarshal(stored, plan))
 			_, err = f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
 		}
-		plan.MaxRemove = "4"
+		plan.Options.MaxRemove = 4
 		_, err = f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
 		require.NoError(f, err)
 		assert.Equal(f, held[4:], f.Srv.Entries(fixture.ListID))

@@ -37,7 +37,7 @@ func parse(ctx context.Context, args []string, s program.Streams) (*job, error) 
 	flags.StringVar(&j.reader.Format, "format", "", "`format` of the feeds: plain, csv or json")
 	flags.StringVar(&j.reader.Column, "column", "", "`name` of the CSV column in the first line, or its number if no line has names; required for CSV")
 	flags.StringVar(&j.reader.Field, "field", "", "`name` of the JSON member that is the array or is in its objects; a.b means member b of the objects in the array a")
-	limit := flags.String("max-remove", string(webdelivery.RemoveDefault), "`limit` for removed entries: none, all, a share such as 20%, a number, or default")
+	flags.IntVar(&j.options.MaxRemove, "max-remove", 0, "highest `number` of removed entries; 0 is the default, 20 % or a few of a small list; -1 allows all")
 	flags.IntVar(&j.options.MaxAdd, "max-add", webdelivery.MaxListEntries, "highest `number` of added entries, from 1")
 	flags.IntVar(&j.options.WidestIPv4, "widest-ipv4", 8, "prefix `length` of the widest IPv4 range that may be added; 0 is the default, -1 allows all")
 	flags.IntVar(&j.options.WidestIPv6, "widest-ipv6", 19, "prefix `length` of the widest IPv6 range that may be added; 0 is the default, -1 allows all")
@@ -85,8 +85,8 @@ func parse(ctx context.Context, args []string, s program.Streams) (*job, error) 
 		return nil, program.Misused("LIST or FEED is missing; type: blocklist LIST FEED, such as: blocklist office feed.txt; -h shows all flags")
 	case !slices.Contains([]string{"", "plain", "csv", "json"}, j.reader.Format):
 		return nil, program.Misused("-format %q is unknown; use plain, csv or json", j.reader.Format)
-	case !removalLimit.MatchString(*limit):
-		return nil, program.Misused("-max-remove %q is not a limit; use none, all, a share from 0%% to 100%%, or a number of entries", *limit)
+	case j.options.MaxRemove < -1:
+		return nil, program.Misused("-max-remove %d must be at least -1", j.options.MaxRemove)
 	case j.options.MaxAdd < 1:
 		return nil, program.Misused("-max-add %d must be at least 1", j.options.MaxAdd)
 	case j.options.WidestIPv4 < -1 || j.options.WidestIPv4 > 32:
@@ -94,7 +94,6 @@ func parse(ctx context.Context, args []string, s program.Streams) (*job, error) 
 	case j.options.WidestIPv6 < -1 || j.options.WidestIPv6 > 128:
 		return nil, program.Misused("-widest-ipv6 %d must be between -1 and 128", j.options.WidestIPv6)
 	}
-	j.options.MaxRemove = webdelivery.RemovalLimit(*limit)
 	j.apply = j.apply || j.applyPlan != ""
 	if j.applyPlan == "" && flags.NArg() == 0 {
 		j.operands = []string{"blocklist"}
@@ -139,9 +138,6 @@ func (j *job) readNever(ctx context.Context) error {
 	}
 	return nil
 }
-
-// removalLimit matches the values of -max-remove.
-var removalLimit = regexp.MustCompile(`^(none|all|default|\d{1,9}|\d{1,2}(\.\d+)?%|100%)$`)
 
 // inFlags replaces the names of the SDK's options by those of the flags.
 var inFlags = strings.NewReplacer(

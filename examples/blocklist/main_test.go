@@ -101,7 +101,7 @@ func TestStoredPlan(t *testing.T) { //nolint:paralleltest // the environment is 
 	assert.Contains(t, stderr, "nothing was changed; plan again")
 	assert.Equal(t, append(held[:5:5], "203.0.113.77"), srv.Entries(list))
 
-	ends(t, 4, "-save-plan", saved, "-max-remove", "50%", "blocklist", file(t, "feed.txt", wanted))
+	ends(t, 4, "-save-plan", saved, "-max-remove", "2", "blocklist", file(t, "feed.txt", wanted))
 	stdout, _ := ends(t, program.Done, "-apply-plan", saved, "-wait")
 	assert.Contains(t, stdout, "added 1, removed 2\n")
 	assert.Equal(t, []string{"192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4", "203.0.113.9"}, srv.Entries(list))
@@ -193,21 +193,19 @@ func TestRefused(t *testing.T) { //nolint:paralleltest // the environment is the
 // printed.
 func TestRemovalsAreGuarded(t *testing.T) { //nolint:paralleltest // the environment is the process's
 	srv, list := service(t)
-	good, few := file(t, "feed.txt", wanted), file(t, "few.txt", "192.0.2.1\n192.0.2.2\n")
+	few := file(t, "few.txt", "192.0.2.1\n192.0.2.2\n")
 	saved := filepath.Join(t.TempDir(), "plan.json")
 	for _, tt := range []struct {
 		want, plan string
 		args       []string
 	}{
 		{
-			"blocklist: -max-remove: 3 of 5 entries would be removed, for example 192.0.2.3, but at most 2 are allowed (default); set -max-remove to \"3\" or \"60%\" to allow it\n",
+			"blocklist: -max-remove: 3 of 5 entries would be removed, for example 192.0.2.3, but at most 2 are allowed; set -max-remove to 3 to allow it\n",
 			"add 0, remove 3, keep 2",
 			[]string{"-apply", "blocklist", few},
 		},
-		{"at most 1 are allowed (20%); set -max-remove to \"3\" or \"60%\" to allow it\n", "remove 3", []string{"-max-remove", "20%", "blocklist", few}},
-		{"at most 2 are allowed (2); set", "remove 3", []string{"-max-remove", "2", "-save-plan", saved, "blocklist", few}},
-		{"at most 0 are allowed (none); set -max-remove to \"1\" or \"20%\" to allow it\n", "\n- 198.51.100.0/24\n", []string{"-apply", "-max-remove", "none", "blocklist", good}},
-		{"at most 0 are allowed (none); set", `"max_remove":"none"`, []string{"-apply", "-json", "-max-remove", "none", "blocklist", good}},
+		{"at most 2 are allowed; set", "remove 3", []string{"-max-remove", "2", "-save-plan", saved, "blocklist", few}},
+		{"at most 1 are allowed; set", `"max_remove":1`, []string{"-apply", "-json", "-max-remove", "1", "blocklist", few}},
 	} {
 		stdout, stderr := ends(t, beyond, tt.args...)
 		assert.Contains(t, stderr, tt.want)
@@ -216,12 +214,12 @@ func TestRemovalsAreGuarded(t *testing.T) { //nolint:paralleltest // the environ
 	assert.NoFileExists(t, saved)
 	assert.Equal(t, held, srv.Entries(list))
 
-	for _, limit := range []string{"3", "60%", "all"} {
+	for _, limit := range []string{"3", "-1"} {
 		ends(t, 4, "-max-remove", limit, "-save-plan", saved, "blocklist", few)
 	}
 	text, err := os.ReadFile(saved)
 	require.NoError(t, err)
-	edited := file(t, "edited.json", strings.Replace(string(text), `"max_remove": "all"`, `"max_remove": "1"`, 1))
+	edited := file(t, "edited.json", strings.Replace(string(text), `"max_remove": -1`, `"max_remove": 1`, 1))
 	_, stderr := ends(t, beyond, "-apply-plan", edited)
 	assert.Contains(t, stderr, "nothing was changed; plan again: webdelivery: plan refused: MaxRemove: 3 of 5")
 	assert.Equal(t, held, srv.Entries(list))

@@ -10,6 +10,8 @@ type Changes struct {
 	Held   []Entry // the current entries; several may have the same meaning
 	Add    []Entry // entries to add, with different meanings
 	Remove []int   // indexes in Held, ascending
+
+	own bool // others may change the list meanwhile
 }
 
 // Size returns the number of entries in the list after the changes.
@@ -28,19 +30,22 @@ func (c *Changes) Split() (kept, removed []Entry) {
 	return kept, removed
 }
 
-// Compare returns the changes that make a list equal to the desired entries. Entries with the same meaning are either
-// all kept or all removed.
-func (d *Desired) Compare(held []Entry) *Changes {
-	c := &Changes{Held: held}
+// Compare returns the changes that make a list equal to the desired entries, or that only add them, or only remove them.
+// Entries with the same meaning are either all kept or all removed.
+func (d *Desired) Compare(held []Entry, addOnly, removeOnly bool) *Changes {
+	c := &Changes{Held: held, own: addOnly || removeOnly}
 	there, lacking := make([]bool, len(d.Entries)), len(d.Entries)
 	for i, e := range held {
-		at, stays := d.Find(e.Meaning)
-		if !stays {
+		at, desired := d.Find(e.Meaning)
+		if !addOnly && desired == removeOnly {
 			c.Remove = append(c.Remove, i)
-		} else if !there[at] {
+		} else if desired && !there[at] {
 			there[at] = true
 			lacking--
 		}
+	}
+	if removeOnly {
+		return c
 	}
 	c.Add = make([]Entry, 0, lacking)
 	for i, e := range d.Entries {
@@ -72,6 +77,21 @@ func Stored(held, add, remove []Entry) (*Changes, *Misfit) {
 	}
 	slices.Sort(c.Remove)
 	return c, c.contradiction()
+}
+
+// Own returns the changes of a stored plan that only adds or only removes entries: those that are still to be made, whatever
+// else has changed.
+func Own(held, add, remove []Entry) *Changes {
+	c, known := &Changes{Held: held, Add: SetOf(held).Lacking(add), own: true}, make(map[string]string, len(remove))
+	for _, e := range remove {
+		known[e.ID] = e.Text
+	}
+	for i, e := range held {
+		if text, found := known[e.ID]; found && text == e.Text {
+			c.Remove = append(c.Remove, i)
+		}
+	}
+	return c
 }
 
 // Before returns what a list held before these changes, if they were carried out. It returns false if the list does not
@@ -106,6 +126,9 @@ func (c *Changes) contradiction() *Misfit {
 func (c *Changes) Check(after []Entry) (missing, unexpected int, others bool) {
 	is := SetOf(after)
 	kept, removed := c.Split()
+	if c.own {
+		return len(is.Lacking(c.Add)), len(removed) - len(is.Lacking(removed)), false
+	}
 	lost, surplus := is.Lacking(kept), SetOf(slices.Concat(kept, c.Add)).Lacking(is.Entries)
 	return len(lost) + len(is.Lacking(c.Add)), len(surplus), len(lost)+len(SetOf(removed).Lacking(surplus)) > 0
 }

@@ -164,7 +164,7 @@ func TestDesiredRules(t *testing.T) {
 	} {
 		t.Run(rule, func(t *testing.T) {
 			t.Parallel()
-			d, err := lists.NewDesired(t.Context(), strings.Fields(tt.desired), 2)
+			d, err := lists.NewDesired(t.Context(), strings.Fields(tt.desired), nil, 2)
 			require.NoError(t, err)
 			var impossible, unfit []int
 			for i, err := range d.Impossible(2) {
@@ -179,7 +179,7 @@ func TestDesiredRules(t *testing.T) {
 			assert.Equal(t, tt.unfit, unfit)
 		})
 	}
-	d, err := lists.NewDesired(t.Context(), []string{"203.0.113.1", "203.0.113.2", "203.0.113.1/32"}, 9)
+	d, err := lists.NewDesired(t.Context(), []string{"203.0.113.1", "203.0.113.2", "203.0.113.1/32"}, nil, 9)
 	require.NoError(t, err)
 	assert.Equal(t, map[lists.Meaning]int{lists.Read("203.0.113.1"): 0, lists.Read("203.0.113.2"): 1}, d.Places())
 }
@@ -189,6 +189,6 @@ func TestDesiredEndsWithTheContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := lists.NewDesired(ctx, slices.Repeat([]string{"192.0.2.1"}, 2_000), 50_000)
+	_, err := lists.NewDesired(ctx, slices.Repeat([]string{"192.0.2.1"}, 2_000), nil, 50_000)
 	require.ErrorIs(t, err, context.Canceled)
 }

@@ -3,6 +3,7 @@ package lists
 import (
 	"context"
 	"iter"
+	"net/netip"
 	"slices"
 
 	"go4.org/netipx"
@@ -12,6 +13,8 @@ import (
 type Desired struct {
 	*Set // readable entries first; the others can only be kept, not added
 
+	LeftOut []string // texts whose ranges overlap others
+
 	texts    []string // as the caller wrote them
 	readable int      // number of readable entries
 	mixed    error    // the readable entries are of both types
@@ -20,15 +23,17 @@ type Desired struct {
 
 // NewDesired parses the texts. Of several entries with the same meaning it keeps the first. most is the maximum number
 // of entries in a list. If no list can contain all the texts, NewDesired stops, and [Desired.Impossible] reports the
-// problems. The only error is that of the context.
-func NewDesired(ctx context.Context, texts []string, most int) (*Desired, error) {
+// problems. Entries that overlap a range of leaveOut are left out. The only error is that of the context.
+func NewDesired(ctx context.Context, texts []string, leaveOut []netip.Prefix, most int) (*Desired, error) {
 	d := &Desired{Set: NewSet(min(len(texts), most)), texts: texts}
-	strange := NewSet(0)
+	strange, out := NewSet(0), rangesOf(leaveOut, inIPv6)
 	for i, text := range texts {
 		if i%1024 == 1023 && ctx.Err() != nil { // millions of texts take seconds
 			return nil, ctx.Err()
 		}
-		if e, err := Parse(text); err == nil {
+		if e, err := Parse(text); err == nil && e.Prefix.IsValid() && out.overlap(inIPv6(e.Prefix)) {
+			d.LeftOut = append(d.LeftOut, text)
+		} else if err == nil {
 			d.Add(e)
 			if first := d.Entries[0]; e.Type() != first.Type() {
 				d.mixed, d.mixedAt = Mixed(first, e), i

@@ -88,7 +88,7 @@ func TestImpossibleTexts(t *testing.T) {
 		{[]string{"a", "192.0.2.1", "b", "c", "192.0.2.2", "d"}, 4, []int{0, 2, 3, 5}},
 		{[]string{"a", "192.0.2.1", "b", "192.0.2.2"}, 4, nil},
 	} {
-		d, err := lists.NewDesired(t.Context(), tt.texts, 2)
+		d, err := lists.NewDesired(t.Context(), tt.texts, nil, 2)
 		require.NoError(t, err)
 		assert.Len(t, d.Entries, tt.read, "%q", tt.texts)
 		var bad []int
@@ -109,7 +109,7 @@ func FuzzAggregate(f *testing.F) {
 		for i := 0; i+1 < len(data) && i < 60; i += 2 {
 			texts = append(texts, netip.PrefixFrom(netip.AddrFrom4([4]byte{198, 51, 100, data[i] % 64}), 26+int(data[i+1])%7).String())
 		}
-		d, err := lists.NewDesired(t.Context(), append(texts, "no entry"), 50)
+		d, err := lists.NewDesired(t.Context(), append(texts, "no entry"), nil, 50)
 		require.NoError(t, err)
 		d.Aggregate()
 		last := len(d.Entries) - 1

@@ -4,55 +4,23 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
-	"math/big"
 	"net/netip"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 )
 
-// Named removal limits. Any other limit is a number, or a share with a percent sign.
-const (
-	None    = "none"
-	All     = "all"
-	Default = "default"
-)
-
-// Removals returns how many of size entries a limit allows removing. A share is rounded down. It returns false if limit
-// is not valid. The default is a fifth of the entries. For a small list it is up to three entries, but never more than
-// half, because an empty feed must not empty a list.
-func Removals(limit string, size int) (most int, ok bool) {
+// Removals returns how many of size entries a limit allows removing: -1 all of them, and 0 a fifth. Of a small list that
+// is up to three entries, but never more than half, because an empty feed must not empty a list.
+func Removals(limit, size int) (most int) {
 	switch limit {
-	case None:
-		return 0, true
-	case All:
-		return size, true
-	case Default:
-		return max(size/5, min(3, size/2)), true
+	case -1:
+		return size
+	case 0:
+		return max(size/5, min(3, size/2))
+	default:
+		return limit
 	}
-	share, isShare := strings.CutSuffix(limit, "%")
-	if share == "" || strings.Trim(share, "0123456789.") != "" || strings.HasPrefix(share, ".") || strings.HasSuffix(share, ".") {
-		return 0, false // strconv would also accept signs, exponents and NaN
-	}
-	if isShare {
-		exact, ok := new(big.Rat).SetString(share)
-		if !ok || exact.Cmp(big.NewRat(100, 1)) > 0 {
-			return 0, false
-		}
-		exact.Mul(exact, big.NewRat(int64(size), 100))
-		return int(new(big.Int).Quo(exact.Num(), exact.Denom()).Int64()), true
-	}
-	n, err := strconv.Atoi(share)
-	return n, err == nil
-}
-
-// AllowRemovals returns two limits that allow removing n of size entries: n itself, and the smallest sufficient share
-// in steps of 0.01 %.
-func AllowRemovals(n, size int) (number, share string) {
-	const steps = 10_000
-	return strconv.Itoa(n), strconv.FormatFloat(float64((n*steps+size-1)/size)/(steps/100), 'f', -1, 64) + "%"
 }
 
 // AnyWidth allows ranges of any width.

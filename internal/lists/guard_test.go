@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
-	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -21,48 +19,9 @@ func TestTheDefaultOfRemovals(t *testing.T) {
 		0: 0, 1: 0, 2: 1, 3: 1, 4: 2, 5: 2, 6: 3, 7: 3, 8: 3, 9: 3, 10: 3, 11: 3, 12: 3,
 		15: 3, 19: 3, 20: 4, 24: 4, 25: 5, 100: 20, 50_000: 10_000,
 	} {
-		most, ok := lists.Removals(lists.Default, size)
-		assert.True(t, ok)
-		assert.Equal(t, want, most, "of %d", size)
+		assert.Equal(t, want, lists.Removals(0, size), "of %d", size)
 	}
-}
-
-// An explicit share is exact: rounded down, without the extra entries that the default allows for small lists.
-func TestRemovals(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]int{
-		"none of 100": 0, "all of 100": 100, "0 of 100": 0, "7 of 100": 7, "7 of 3": 7, "20% of 100": 20, "20% of 4": 0, "20% of 5": 1, "33% of 2": 0,
-		"33% of 3": 0, "33.4% of 3": 1, "50% of 3": 1, "0% of 100": 0, "100% of 3": 3, "29% of 100": 29, "30.0% of 10": 3, "99.99999999% of 3": 2,
-		"100.000% of 3": 3,
-	} {
-		limit, of, _ := strings.Cut(text, " of ")
-		size, _ := strconv.Atoi(of)
-		most, ok := lists.Removals(limit, size)
-		assert.True(t, ok, text)
-		assert.Equal(t, want, most, text)
-	}
-	for _, text := range []string{
-		"", "half", "Default", "+5", "-1", "1e1%", ".5%", "5.%", "0.2", "100.1%", "100.00000000000000000001%", "1.2.3%", "1%%", "%", " 5", "NaN%", "99999999999999999999",
-	} {
-		_, ok := lists.Removals(text, 100)
-		assert.False(t, ok, text)
-	}
-}
-
-// Both recommended limits allow the removal, whatever the quotient. The share is the smallest sufficient step.
-func TestAllowRemovals(t *testing.T) {
-	t.Parallel()
-	for size := 1; size <= 120; size++ {
-		for n := 1; n <= size; n++ {
-			number, share := lists.AllowRemovals(n, size)
-			assert.Equal(t, fmt.Sprint(n), number)
-			most, ok := lists.Removals(share, size)
-			require.True(t, ok)
-			assert.Equal(t, n, most, "%s of %d", share, size)
-		}
-	}
-	_, share := lists.AllowRemovals(3, 7)
-	assert.Equal(t, "42.86%", share)
+	assert.Equal(t, []int{7, 7, 100}, []int{lists.Removals(7, 100), lists.Removals(7, 3), lists.Removals(-1, 100)})
 }
 
 // Never refuses the additions that overlap one of its ranges, and names the first of them: as comparing each pair does.

@@ -27,14 +27,12 @@ type Step struct {
 // Order is an order in which to make all changes.
 type Order struct {
 	Steps     []Step
-	Peak      int // largest number of entries at any time
-	Requests  int // calls that change the list, one for each removal
 	Uncovered int // maximum number of removals before the additions that cover their addresses
 }
 
 // Order orders the changes. The entries that stay and the added ones must fit into the list.
 func (c *Changes) Order(l Limits) Order {
-	o, size := Order{Peak: len(c.Held)}, len(c.Held)
+	o, size := Order{}, len(c.Held)
 	add, remove, covering, spare := c.Add, c.Remove, 0, 0
 	if size+len(add) > l.List {
 		ofAdded, ofHeld := func(e Entry) netip.Prefix { return e.Prefix }, func(i int) netip.Prefix { return c.Held[i].Prefix }
@@ -51,8 +49,6 @@ func (c *Changes) Order(l Limits) Order {
 			o.Uncovered += r
 		}
 		o.Steps = append(o.Steps, Step{add[:a], remove[:r]})
-		o.Peak = max(o.Peak, size+a)
-		o.Requests += (a+l.Call-1)/l.Call + r
 		add, remove, covering, spare, size = add[a:], remove[r:], max(0, covering-a), max(0, spare-r), size+a-r
 	}
 	return o

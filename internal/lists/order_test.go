@@ -26,9 +26,9 @@ func entries(texts ...string) []lists.Entry {
 // changes returns the changes from one list to another.
 func changes(t testing.TB, held, desired []string) *lists.Changes {
 	t.Helper()
-	d, err := lists.NewDesired(t.Context(), desired, 50_000)
+	d, err := lists.NewDesired(t.Context(), desired, nil, 50_000)
 	require.NoError(t, err)
-	return d.Compare(entries(held...))
+	return d.Compare(entries(held...), false, false)
 }
 
 // Each row is a rule of the order. A step is written as its additions and its removals, and most and call are the Limits.
@@ -184,16 +184,14 @@ func TestOrdersOfSmallLists(t *testing.T) {
 		o := c.Order(limits)
 		kept, removed := c.Split()
 		before, after := spaceOf(c.Held), spaceOf(slices.Concat(kept, c.Add))
-		now, requests, peak, gaps := slices.Clone(c.Held), 0, len(c.Held), 0
+		now, peak, gaps := slices.Clone(c.Held), len(c.Held), 0
 		var addedAll, removedAll []lists.Entry
 		for _, step := range o.Steps {
 			for part := range slices.Chunk(step.Add, limits.Call) {
-				requests++
 				now, addedAll = append(now, part...), append(addedAll, part...)
 			}
 			peak = max(peak, len(now))
 			for _, i := range step.Remove {
-				requests++
 				at := slices.Index(now, c.Held[i])
 				was := spaceOf(now)
 				now, removedAll = slices.Delete(now, at, at+1), append(removedAll, c.Held[i])
@@ -204,8 +202,6 @@ func TestOrdersOfSmallLists(t *testing.T) {
 		}
 		require.ElementsMatch(t, c.Add, addedAll, seed)
 		require.ElementsMatch(t, removed, removedAll, seed)
-		require.Equal(t, requests, o.Requests, seed)
-		require.Equal(t, peak, o.Peak, seed)
 		require.LessOrEqual(t, peak, max(limits.List, len(held)), seed)
 		require.LessOrEqual(t, gaps, o.Uncovered, "seed %d: %d gaps, %d announced", seed, gaps, o.Uncovered)
 		if len(c.Held)+len(c.Add) > limits.List {

@@ -92,7 +92,7 @@ func (w *worker) planAndApply(ctx context.Context, c *webdelivery.Client) error 
 	defer w.leave(list)
 	keep := w.IntN(len(before) + 1)
 	desired := append(w.addresses(w.IntN(12)), before[:keep]...)
-	plan, err := c.NetworkLists.Plan(ctx, list, desired, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAll})
+	plan, err := c.NetworkLists.Plan(ctx, list, desired, webdelivery.PlanOptions{MaxRemove: -1})
 	if !w.read("NetworkLists.Plan", err) {
 		w.isList("NetworkLists.Plan", list, before)
 		return err

@@ -126,7 +126,7 @@ func entriesOf(f *fixture.Fixture) (items []string, err error) {
 func planOf(f *fixture.Fixture) (items []string, err error) {
 	id := f.Srv.AddNetworkList(testserver.NetworkListSpec{Name: "l", Type: "IP"})
 	young := func(e webdelivery.NetworkListEntry) bool { return time.Since(e.CreationTimestamp) < time.Hour }
-	plan, err := f.Client.NetworkLists.Plan(f.Context(), id, nil, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAll, Protect: young})
+	plan, err := f.Client.NetworkLists.Plan(f.Context(), id, nil, webdelivery.PlanOptions{MaxRemove: -1, Protect: young})
 	if err != nil {
 		return nil, err
 	}

@@ -226,7 +226,7 @@ func (s *showcase) showRefusedPlans(f *fixture.Fixture) {
 	defer removePage()
 	removeList := f.Srv.Fail(testserver.Fault{Path: "/config/networklists/*", Status: 200, Body: fmt.Sprintf(`{"id":%q,"type":"IP","name":%s}`, fixture.ListID, said)})
 	defer removeList()
-	for _, options := range []webdelivery.PlanOptions{{MaxRemove: webdelivery.RemoveNone}, {MaxRemove: webdelivery.RemoveAll}} {
+	for _, options := range []webdelivery.PlanOptions{{}, {MaxRemove: -1}} {
 		_, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, []string{"0.0.0.0/0"}, options)
 		var refused *webdelivery.PlanError
 		require.ErrorAs(f, err, &refused)
@@ -234,10 +234,10 @@ func (s *showcase) showRefusedPlans(f *fixture.Fixture) {
 		s.show(err, refused, *refused, refused.Plan)
 	}
 	for _, edit := range []func(*webdelivery.Plan){
-		func(p *webdelivery.Plan) { p.MaxRemove = webdelivery.RemoveNone },
+		func(p *webdelivery.Plan) { p.Options.MaxRemove = 0 },
 		func(p *webdelivery.Plan) { p.Remove = append(p.Remove, p.Remove[0]) },
 	} {
-		plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, []string{"192.0.2.1"}, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAll})
+		plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, []string{"192.0.2.1"}, webdelivery.PlanOptions{MaxRemove: -1})
 		require.NoError(f, err)
 		edit(plan)
 		_, err = f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})

@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
-	"github.com/webdelivery/webdelivery-go/internal/lists"
 	"github.com/webdelivery/webdelivery-go/internal/outcomes"
 )
 
@@ -42,7 +41,6 @@ func TestConstantsAgree(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, []int{int(outcomes.Unknown), int(outcomes.NotApplied), int(outcomes.Applied)},
 		[]int{int(webdelivery.OutcomeUnknown), int(webdelivery.OutcomeNotApplied), int(webdelivery.OutcomeApplied)})
-	assert.Equal(t, []webdelivery.RemovalLimit{lists.None, lists.All, lists.Default}, []webdelivery.RemovalLimit{webdelivery.RemoveNone, webdelivery.RemoveAll, webdelivery.RemoveDefault})
 }
 
 // The comment of a symbol has at most 15 lines. What is longer is a section of a page.

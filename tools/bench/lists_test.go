@@ -18,7 +18,7 @@ func planning(n int) (plan func() error, client *webdelivery.Client) {
 	desired := texts[n/2:]
 	client = must(inMemoryClient(listInMemory(texts[:n])))
 	return func() error {
-		p, err := client.NetworkLists.Plan(context.Background(), listID, desired, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAll})
+		p, err := client.NetworkLists.Plan(context.Background(), listID, desired, webdelivery.PlanOptions{MaxRemove: -1})
 		return found(err, err == nil && len(p.Add) == n/2 && len(p.Remove) == n/2)
 	}, client
 }
@@ -53,7 +53,7 @@ func BenchmarkPlan(b *testing.B) {
 func BenchmarkNever(b *testing.B) {
 	const n, ranges, most = 50_000, 10_000, 300 * time.Millisecond
 	client := must(inMemoryClient(listInMemory(addresses(1))))
-	options := webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAll}
+	options := webdelivery.PlanOptions{MaxRemove: -1}
 	for i := range ranges {
 		options.Never = append(options.Never, netip.PrefixFrom(netip.AddrFrom4([4]byte{198, 19, byte(i >> 8), byte(i)}), 32))
 	}

@@ -159,7 +159,7 @@ func listChanges() []Operation {
 
 // plan returns a plan that adds an entry and removes all others except the last two.
 func plan(ctx context.Context, c *webdelivery.Client, use *Use) (*webdelivery.Plan, error) {
-	options := webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAll}
+	options := webdelivery.PlanOptions{MaxRemove: -1}
 	planned, err := c.NetworkLists.Plan(ctx, use.List, []string{NewEntry, "192.0.2.2", "192.0.2.3"}, options)
 	use.Show(options, planned)
 	return planned, err
