@@ -41,7 +41,7 @@ type storedCursor struct {
 }
 
 const (
-	cursorVersion = 2
+	cursorVersion = 1
 	maxCursor     = 64 << 20
 )
 

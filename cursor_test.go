@@ -31,9 +31,9 @@ func TestStoredCursors(t *testing.T) {
 	assert.Zero(t, cursor.Time())
 	assert.Zero(t, cursor.Reached())
 	for text, reason := range map[string]string{
-		`{"version":1,"query":"a","columns":["b"],"position":{"rows":0},"check":"00"}`: "has version 1, and this SDK reads version 2; begin a new export without a cursor",
-		`{"version":2,"check":"00","cursor":{}}`:                                       "is damaged",
-		`{"version":2}`:                                                                "is damaged", `{}`: "is not the JSON of a cursor", `7`: "is not the JSON", `[]`: "is not the JSON",
+		`{"version":2,"query":"a","columns":["b"],"position":{"rows":0},"check":"00"}`: "has version 2, and this SDK reads version 1; begin a new export without a cursor",
+		`{"version":1,"check":"00","cursor":{}}`:                                       "is damaged",
+		`{"version":1}`:                                                                "is damaged", `{}`: "is not the JSON of a cursor", `7`: "is not the JSON", `[]`: "is not the JSON",
 		`{"version":3,"cursor":"` + strings.Repeat("x", 64<<20) + `"}`: "has 67108889 bytes, which are more than 67108864",
 	} {
 		err := json.Unmarshal([]byte(text), &cursor)
@@ -96,7 +96,7 @@ func TestCursorFile(t *testing.T) {
 		require.NoError(e, err)
 		assert.Len(e, entries, 2, "the cursor and its lock")
 
-		require.NoError(e, os.WriteFile(name, []byte(`{"version":2}`), 0o600))
+		require.NoError(e, os.WriteFile(name, []byte(`{"version":1}`), 0o600))
 		_, err = webdelivery.OpenCursorFile(name)
 		require.ErrorIs(e, err, webdelivery.ErrInvalid)
 		require.NoError(e, os.Remove(name))

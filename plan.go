@@ -60,10 +60,10 @@ type Plan struct {
 	Version int `json:"version"`
 
 	// MadeAt is when Plan made it, in UTC. Service is the origin of the service, and Customer the customer, whose list it
-	// is for: Apply refuses a plan for others. They are empty in a plan that an earlier SDK stored.
-	MadeAt   time.Time `json:"made_at,omitzero"`
-	Service  string    `json:"service,omitempty"`
-	Customer string    `json:"customer,omitempty"`
+	// is for: Apply refuses a plan for others.
+	MadeAt   time.Time `json:"made_at"`
+	Service  string    `json:"service"`
+	Customer string    `json:"customer"`
 
 	ListID string             `json:"list_id"` // UUID
 	Type   NetworkListType    `json:"type"`    // type of the list
@@ -161,8 +161,8 @@ func (p *Plan) String() string {
 }
 
 // Plan compares desired entries with a list, and returns the changes that make the list equal to them, or with AddOnly or
-// RemoveOnly, that add or remove them. It compares meanings: 192.0.2.1 and 192.0.2.1/32 are the same (open point 27). An entry that is given twice counts once. Plan
-// changes neither the list nor desired.
+// RemoveOnly, that add or remove them. It compares meanings: 192.0.2.1 and 192.0.2.1/32 are the same. An entry that is
+// given twice counts once. Plan changes neither the list nor desired.
 //
 // Plan returns a [*ValidationError] and sends nothing if options are invalid, if no list can hold the entries together,
 // or if there are more than 50,000. It returns a [*PlanError] if the entries do not fit the type of the list, if the
@@ -314,11 +314,11 @@ func (s *NetworkListsService) ready(p *Plan) ([]lists.Entry, error) {
 		return nil, err
 	}
 	service, customer, _ := strings.Cut(s.conn.service, "\n")
-	if other := cmp.Or(p.Service, service); other != service {
-		return nil, invalid("service", "the plan is for %q, and this client uses %q", other, service)
+	if p.Service != service {
+		return nil, invalid("service", "the plan is for %q, and this client uses %q", p.Service, service)
 	}
-	if other := cmp.Or(p.Customer, customer); other != customer {
-		return nil, invalid("customer", "the plan is for %q, and this client uses %q", other, customer)
+	if p.Customer != customer {
+		return nil, invalid("customer", "the plan is for %q, and this client uses %q", p.Customer, customer)
 	}
 	if !address.Fits(p.ListID) {
 		return nil, invalid("list_id", "%q is not the id of a list; create a plan with NetworkLists.Plan", p.ListID)

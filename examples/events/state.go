@@ -37,7 +37,7 @@ type storedQuery struct {
 	Limit   int       `json:"limit"`
 }
 
-const stateVersion = 2 // 1: times without Z, and the columns of the response
+const stateVersion = 1
 
 func newState(set settings) state {
 	q := set.query

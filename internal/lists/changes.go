@@ -79,8 +79,8 @@ func Stored(held, add, remove []Entry) (*Changes, *Misfit) {
 	return c, c.contradiction()
 }
 
-// Own returns the changes of a stored plan that only adds or only removes entries: those that are still to be made, whatever
-// else has changed.
+// Own returns the changes of a stored plan that only adds or only removes entries: those that are still to be made,
+// whatever else has changed.
 func Own(held, add, remove []Entry) *Changes {
 	c, known := &Changes{Held: held, Add: SetOf(held).Lacking(add), own: true}, make(map[string]string, len(remove))
 	for _, e := range remove {
