@@ -155,7 +155,7 @@ func TestPagesThatAreTooLarge(t *testing.T) {
 				return err
 			},
 			"Find": func() error {
-				found, err := client.Find(f.Context(), netip.MustParseAddr(last))
+				found, err := client.Find(f.Context(), []netip.Addr{netip.MustParseAddr(last)})
 				assert.True(f, err != nil || len(found.Matches) == 1)
 				return err
 			},

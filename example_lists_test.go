@@ -113,7 +113,7 @@ func ExampleNetworkListsService_Find() {
 	defer stop()
 	ctx := context.Background()
 
-	found, err := client.NetworkLists.Find(ctx, netip.MustParseAddr("198.51.100.7"))
+	found, err := client.NetworkLists.Find(ctx, []netip.Addr{netip.MustParseAddr("198.51.100.7")})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -207,11 +207,11 @@ func ExampleNetworkListsService_GetByName() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(list.ID, len(list.List), "entries")
+	fmt.Println(list.ID, list.Type)
 	_, err = client.NetworkLists.GetByName(ctx, "Blocklist")
 	fmt.Println(errors.Is(err, webdelivery.ErrNotFound))
 	// Output:
-	// 2f0c51b2-0000-4000-8000-000000000001 5 entries
+	// 2f0c51b2-0000-4000-8000-000000000001 IP
 	// true
 }
 

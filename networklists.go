@@ -103,17 +103,14 @@ func (e *NetworkListEntry) lacks() string {
 	return ""
 }
 
-// NetworkListEntryInfo is the response for one entry by its id. It does not contain the entry itself, but says to which
-// list it belongs.
-type NetworkListEntryInfo struct {
-	URI            string          `json:"uri"`              // address of the entry
-	ID             string          `json:"id"`               // UUID
-	Type           NetworkListType `json:"type"`             // type of its list
-	NetworkListURI string          `json:"network_list_uri"` // address of its list
+// entryAlone is the response for one entry by its id, which does not contain the entry itself.
+type entryAlone struct {
+	URI string `json:"uri"`
+	ID  string `json:"id"`
 }
 
-func (i *NetworkListEntryInfo) identity() string { return i.ID }
-func (i *NetworkListEntryInfo) lacks() string    { return lacksID(i.ID) }
+func (i *entryAlone) identity() string { return i.ID }
+func (i *entryAlone) lacks() string    { return lacksID(i.ID) }
 
 // NetworkListOptions selects lists. A zero field is not sent, so the service uses its default.
 type NetworkListOptions struct {
@@ -230,7 +227,7 @@ func (s *NetworkListsService) GetByName(ctx context.Context, name string) (*Netw
 		if err := s.usable(ids[0]); err != nil {
 			return nil, err
 		}
-		list, err := s.Get(ctx, ids[0])
+		list, err := s.GetSummary(ctx, ids[0])
 		if err != nil || list.Name == name {
 			return list, err
 		}
@@ -264,39 +261,51 @@ func (o EntryOptions) call(id string) call {
 	return cl
 }
 
-// GetEntry returns what the service says of an entry by its id: its list, but not the address, range or country itself,
-// which [NetworkListsService.AllEntries] has. If the entry does not exist, it returns [ErrNotFound]. If the response has
-// no id or another one, it returns [ErrBadResponse].
-func (s *NetworkListsService) GetEntry(ctx context.Context, id, entryID string) (*NetworkListEntryInfo, error) {
-	return fetch[NetworkListEntryInfo](ctx, s.conn, objectCall("NetworkLists.GetEntry", entryPath, "", id, entryID))
+// GetEntry reports whether a list has an entry with this id. It returns the ID and the URI alone: the service does not
+// send the rest, which [NetworkListsService.AllEntries] has. If the entry does not exist, it returns [ErrNotFound]. If
+// the response has no id or another one, it returns [ErrBadResponse].
+func (s *NetworkListsService) GetEntry(ctx context.Context, id, entryID string) (*NetworkListEntry, error) {
+	e, err := fetch[entryAlone](ctx, s.conn, objectCall("NetworkLists.GetEntry", entryPath, "", id, entryID))
+	if err != nil {
+		return nil, err
+	}
+	return &NetworkListEntry{URI: e.URI, ID: e.ID}, nil
 }
 
 // NetworkListMatch is an entry that [NetworkListsService.Find] returns, and its list.
 type NetworkListMatch struct {
-	List  NetworkList      `json:"list"`  // without its entries
-	Entry NetworkListEntry `json:"entry"` // of this list
+	Addr  netip.Addr       `json:"addr,omitzero"` // the address that the entry covers
+	List  NetworkList      `json:"list"`          // without its entries
+	Entry NetworkListEntry `json:"entry"`         // of this list
 }
 
 // FindResult is the result of [NetworkListsService.Find].
 type FindResult struct {
-	Matches []NetworkListMatch `json:"matches"` // entries that cover the address; empty if none does
+	Matches []NetworkListMatch `json:"matches"` // entries that cover an address; empty if none does
 	// Unreadable are entries that are neither an address nor a range, such as 192.0.2.1-192.0.2.9. The SDK cannot tell
-	// whether the service takes one of them to cover the address. Usually nil.
+	// whether the service takes one of them to cover an address. Usually nil.
 	Unreadable []NetworkListMatch `json:"unreadable,omitempty"`
 }
 
-// Find returns the entries of all IP lists that cover an address: the address itself, and the ranges that contain it,
-// in the order of the service. They show why an address is blocked, who added it, and when. An IPv4 address in IPv6
-// form counts as the IPv4 address, a range such as ::/0 covers IPv4, too, and a zone is ignored. Deprecated lists are
-// searched as well. Entries of these lists that Find cannot compare with an address are in Unreadable.
+// Find returns the entries of all IP lists that cover one of the addresses: the address itself, and the ranges that
+// contain it, in the order of the service. They show why an address is blocked, who added it, and when. An IPv4 address
+// in IPv6 form counts as the IPv4 address, a range such as ::/0 covers IPv4, too, and a zone is ignored. Deprecated lists
+// are searched as well.
 //
-// Find reads all IP lists, 1,000 entries per request if the service allows it. If it notices that a list changes
+// Find reads all IP lists once, 1,000 entries per request if the service allows it. If it notices that a list changes
 // meanwhile, it returns an [*IncompleteError]: call it again. It may miss an entry if another one is removed and a third
-// added between two pages. If the address is the zero Addr, it returns a [*ValidationError].
-func (s *NetworkListsService) Find(ctx context.Context, addr netip.Addr) (*FindResult, error) {
-	if !addr.IsValid() {
-		return nil, invalid("addr", "is the zero netip.Addr; parse one with netip.ParseAddr")
+// added between two pages. If an address is the zero Addr, it returns a [*ValidationError].
+func (s *NetworkListsService) Find(ctx context.Context, addrs []netip.Addr) (*FindResult, error) {
+	wanted, sorted := make(map[netip.Addr]netip.Addr, len(addrs)), make([]netip.Addr, len(addrs))
+	for i, addr := range addrs {
+		if !addr.IsValid() {
+			return nil, invalid(fmt.Sprintf("addrs[%d]", i), "is the zero netip.Addr; parse one with netip.ParseAddr")
+		}
+		sorted[i] = netip.AddrFrom16(addr.As16())
+		wanted[sorted[i]] = addr
 	}
+	slices.SortFunc(sorted, netip.Addr.Compare)
+	sorted = slices.Compact(sorted)
 	found := &FindResult{Matches: []NetworkListMatch{}} // not nil, so that its JSON is an array
 	all, err := Collect(s.allInLargePages(ctx, NetworkListOptions{Type: ListTypeIP, Deprecated: true}))
 	if err != nil {
@@ -314,11 +323,12 @@ func (s *NetworkListsService) Find(ctx context.Context, addr netip.Addr) (*FindR
 			return nil, err
 		}
 		for i, e := range held {
-			switch {
-			case !e.Prefix.IsValid():
-				found.Unreadable = append(found.Unreadable, NetworkListMatch{list, entries[i]})
-			case lists.Overlap(e.Prefix, netip.PrefixFrom(addr, addr.BitLen())):
-				found.Matches = append(found.Matches, NetworkListMatch{list, entries[i]})
+			if !e.Prefix.IsValid() {
+				found.Unreadable = append(found.Unreadable, NetworkListMatch{List: list, Entry: entries[i]})
+				continue
+			}
+			for _, addr := range lists.Covered(sorted, e.Prefix) {
+				found.Matches = append(found.Matches, NetworkListMatch{wanted[addr], list, entries[i]})
 			}
 		}
 	}

@@ -51,6 +51,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
 	"strings"
 	"time"
@@ -145,7 +146,7 @@ func (j *job) plan(ctx context.Context, lists *webdelivery.NetworkListsService) 
 
 // explain prints the entries that cover an address.
 func (j *job) explain(ctx context.Context, lists *webdelivery.NetworkListsService) error {
-	found, err := lists.Find(ctx, j.find)
+	found, err := lists.Find(ctx, []netip.Addr{j.find})
 	if err != nil {
 		return err
 	}

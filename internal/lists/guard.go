@@ -38,6 +38,17 @@ type Additions struct {
 // a service may match IPv4 clients. An invalid range overlaps none.
 func Overlap(a, b netip.Prefix) bool { return inIPv6(a).Overlaps(inIPv6(b)) }
 
+// Covered returns those of some sorted addresses, all in IPv6 form, that a range covers.
+func Covered(sorted []netip.Addr, p netip.Prefix) []netip.Addr {
+	p = inIPv6(p)
+	from, _ := slices.BinarySearchFunc(sorted, p.Masked().Addr(), netip.Addr.Compare)
+	to := from
+	for to < len(sorted) && p.Contains(sorted[to]) {
+		to++
+	}
+	return sorted[from:to]
+}
+
 func inIPv6(p netip.Prefix) netip.Prefix {
 	if !p.Addr().Is4() {
 		return p

@@ -49,7 +49,7 @@ func wrongly() map[string]callOf {
 			return errorOf(webdelivery.Collect(c.Tasks.All(ctx, webdelivery.TaskListOptions{Count: -1})))
 		},
 		"NetworkLists.GetByName": func(ctx context.Context, c *client) error { return errorOf(c.NetworkLists.GetByName(ctx, "")) },
-		"NetworkLists.Find":      func(ctx context.Context, c *client) error { return errorOf(c.NetworkLists.Find(ctx, netip.Addr{})) },
+		"NetworkLists.Find":      func(ctx context.Context, c *client) error { return errorOf(c.NetworkLists.Find(ctx, []netip.Addr{{}})) },
 		"NetworkLists.List": func(ctx context.Context, c *client) error {
 			return errorOf(c.NetworkLists.List(ctx, webdelivery.NetworkListOptions{Type: "IPX"}))
 		},

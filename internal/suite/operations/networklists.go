@@ -7,6 +7,8 @@ import (
 	"iter"
 	"net/http"
 	"net/netip"
+	"net/url"
+	"path"
 	"slices"
 
 	"github.com/webdelivery/webdelivery-go"
@@ -56,7 +58,7 @@ func listReads() []Operation {
 			}),
 		},
 		reads("NetworkLists.Find", lists, shown(func(ctx context.Context, c *webdelivery.Client, _ *Use) (*webdelivery.FindResult, error) {
-			return c.NetworkLists.Find(ctx, netip.MustParseAddr(oldEntry))
+			return c.NetworkLists.Find(ctx, []netip.Addr{netip.MustParseAddr(oldEntry)})
 		})),
 	}
 }
@@ -87,7 +89,7 @@ func entryReads() []Operation {
 		{
 			Name: "NetworkLists.GetEntry", Kind: Reads, Method: http.MethodGet, Path: entries + "/{entry}", Requests: 1,
 			prepare: firstEntry,
-			call: shown(func(ctx context.Context, c *webdelivery.Client, use *Use) (*webdelivery.NetworkListEntryInfo, error) {
+			call: shown(func(ctx context.Context, c *webdelivery.Client, use *Use) (*webdelivery.NetworkListEntry, error) {
 				return c.NetworkLists.GetEntry(ctx, use.List, use.Entry)
 			}),
 		},
@@ -115,7 +117,11 @@ func listChanges() []Operation {
 				// If the list cannot be read, there is no plan, and Apply must report that itself.
 				planned, planErr := plan(ctx, c, use)
 				if planned == nil {
-					planned = &webdelivery.Plan{Version: 1, ListID: use.List, Type: webdelivery.ListTypeIP}
+					base, _ := url.Parse(c.URL()) // the client's own
+					planned = &webdelivery.Plan{
+						Version: 1, ListID: use.List, Type: webdelivery.ListTypeIP,
+						Service: base.Scheme + "://" + base.Host, Customer: path.Base(path.Dir(base.Path)),
+					}
 				}
 				options := webdelivery.ApplyOptions{Wait: true}
 				result, err := c.NetworkLists.Apply(ctx, planned, options)
