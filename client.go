@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -50,6 +51,11 @@ func NewClient(baseURL, customer string, auth Auth, options ...Option) (*Client,
 	}
 	_ = configure(&s, []Option{WithRetry(RetryPolicy{}), WithDialect(Dialect{})}) // the defaults are valid
 	wrong := configure(&s, options)
+	for i, wrap := range slices.Backward(s.middlewares) {
+		if s.next = wrap(s.next); s.next == nil {
+			return nil, invalid("WithMiddleware", "returns nil (number %d)", i+1)
+		}
+	}
 	b, err := address.Parse(baseURL, customer, s.plainHTTP)
 	if err = join(asValidation(err), auth.validate(), wrong); err != nil {
 		return nil, err

@@ -31,7 +31,7 @@ type responseKey struct{}
 // ContextWithResponse returns a context for one call, which writes into r what it knows of its last request, whether it
 // succeeds or fails; of requests at the same time, the first that fails, or one of them. A method has written r when it
 // returns; a sequence, before it yields the values of a response. If nothing could be sent, StatusCode is 0; a call
-// that refuses its arguments does not change r. Several calls must not share r at the same time.
+// that refuses its arguments does not change r, nor does a [PurgeQueue]. Several calls must not share r at the same time.
 func ContextWithResponse(ctx context.Context, r *Response) context.Context {
 	return context.WithValue(ctx, responseKey{}, r)
 }

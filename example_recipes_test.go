@@ -375,23 +375,23 @@ func Example_wafSpike() {
 	// Output: 40 hits in five minutes; usual: 0.25
 }
 
-// watched logs each attempt. It leaves out the query, which may name persons.
-type watched struct {
-	next http.RoundTripper
-	log  *slog.Logger
-}
+// roundTripper is a function as an http.RoundTripper.
+type roundTripper func(*http.Request) (*http.Response, error)
 
-func (w watched) RoundTrip(req *http.Request) (*http.Response, error) {
-	started := time.Now()
-	operation, attempt := webdelivery.OperationFromContext(req.Context())
-	resp, err := w.next.RoundTrip(req)
-	log := w.log.With("operation", operation, "attempt", attempt, "path", req.URL.Path, "duration", time.Since(started))
-	if err != nil {
-		log.WarnContext(req.Context(), "attempt", "err", err)
-		return nil, err
-	}
-	log.InfoContext(req.Context(), "attempt", "status", resp.StatusCode)
-	return resp, nil
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+// auditWrites logs the id that the service gave to each request that changes something, such as those of an Apply.
+func auditWrites(log *slog.Logger) webdelivery.Option {
+	return webdelivery.WithMiddleware(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(req *http.Request) (*http.Response, error) {
+			resp, err := next.RoundTrip(req)
+			if operation, attempt := webdelivery.OperationFromContext(req.Context()); err == nil && req.Method != http.MethodGet {
+				log.InfoContext(req.Context(), "write", "operation", operation, "attempt", attempt, "status", resp.StatusCode,
+					"request_id", resp.Header.Get("X-Request-Id"))
+			}
+			return resp, err
+		})
+	})
 }
 
 // taskFor reads a task on behalf of a ticket, and logs under which id the service's operators find the request.
@@ -408,8 +408,7 @@ func Example_watchedCalls() {
 	srv, _ := recipeService()
 	defer srv.Close()
 	id := srv.AddTask(webdeliverytest.TaskSpec{})
-	srv.Fail(webdeliverytest.FaultRule{Path: "/tasks/*", Count: 1, Status: http.StatusServiceUnavailable})
-	srv.Fail(webdeliverytest.FaultRule{Path: "/tasks/*", Header: http.Header{"X-Request-Id": {"abc-1"}}})
+	srv.Fail(webdeliverytest.FaultRule{Header: http.Header{"X-Request-Id": {"abc-1"}}})
 	withoutTimes := func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey || a.Key == "duration" {
 			return slog.Attr{}
@@ -417,8 +416,7 @@ func Example_watchedCalls() {
 		return a
 	}
 	log := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: withoutTimes}))
-	client, err := srv.NewClient(webdelivery.BasicAuth(srv.Username, srv.Password),
-		webdelivery.WithHTTPClient(&http.Client{Transport: watched{http.DefaultTransport, log}}))
+	client, err := srv.NewClient(webdelivery.BasicAuth(srv.Username, srv.Password), auditWrites(log))
 	if err != nil {
 		panic(err)
 	}
@@ -427,17 +425,13 @@ func Example_watchedCalls() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(task.ID == id)
-	for _, r := range srv.Requests() {
-		fmt.Println(r.Header.Get("X-Ticket"), r.Header.Get("Traceparent") == traceparent)
-	}
+	_, err = client.Purge.Submit(context.Background(), webdelivery.PurgeRequest{URIs: []webdelivery.PurgeURI{webdelivery.Prefix("www.example.com/")}})
+	sent := srv.Requests()[0].Header
+	fmt.Println(task.ID == id, sent.Get("X-Ticket"), sent.Get("Traceparent") == traceparent, err)
 	// Output:
-	// level=INFO msg=attempt operation=Tasks.Get attempt=1 path=/acme/v1/tasks/task-1 status=503
-	// level=INFO msg=attempt operation=Tasks.Get attempt=2 path=/acme/v1/tasks/task-1 status=200
-	// level=INFO msg=call operation=Tasks.Get attempts=2 status=200 ticket=T-1 request_id=abc-1
-	// true
-	// T-1 true
-	// T-1 true
+	// level=INFO msg=call operation=Tasks.Get attempts=1 status=200 ticket=T-1 request_id=abc-1
+	// level=INFO msg=write operation=Purge.Submit attempt=1 status=201 request_id=abc-1
+	// true T-1 true <nil>
 }
 
 // deploy is a part of a program, which creates its own client.

@@ -31,6 +31,7 @@ func configure[T any, O ~func(*T) error](to *T, options []O) error {
 // settings holds the values of all options.
 type settings struct {
 	next           http.RoundTripper // sends the requests
+	middlewares    []func(http.RoundTripper) http.RoundTripper
 	attemptTimeout time.Duration
 	idleTimeout    time.Duration
 	logger         *slog.Logger
@@ -70,6 +71,20 @@ func WithHTTPClient(client *http.Client) Option {
 	}
 }
 
+// WithMiddleware wraps the transport of the client, or that of [WithHTTPClient], so that it sees each request of the SDK,
+// logins and retries included; [OperationFromContext] says which call sends it. Given several times, the first one is
+// outermost. Middleware sees credentials. It must call the next RoundTripper at most once, with a context made from that
+// of the request: two requests would be one attempt to limits and retries.
+func WithMiddleware(wrap func(next http.RoundTripper) http.RoundTripper) Option {
+	return func(s *settings) error {
+		if wrap == nil {
+			return invalid("WithMiddleware", "is nil")
+		}
+		s.middlewares = append(s.middlewares, wrap)
+		return nil
+	}
+}
+
 // WithAttemptTimeout limits one attempt: connection, request, and the whole response. For a purge, the time starts
 // with its permit. Only the context limits the whole call; ThrottleTimeout of [RetryPolicy] also limits a purge that
 // the service refuses as too fast. Default 30 s.
@@ -95,13 +110,13 @@ func WithIdleTimeout(d time.Duration) Option {
 	}
 }
 
-// WithLogger logs each attempt at Debug, with method, path without query, status, duration, attempt, wait for a permit,
-// bytes, and the id that the service gave to the request. It logs each retry at Warn, and each of
-// [StatsFamily.Warnings]. It never logs a body, query or credential; [SECURITY.md] says what it logs of headers.
-// Default: no log.
+// WithLogger logs each attempt at Debug, each retry at Warn, and at Warn what deserves attention, such as
+// [StatsFamily.Warnings]. The attributes of an attempt are operation (as in [OperationFromContext]), method, path
+// (without query), status, duration, attempt, wait (for a permit), bytes, request_id and error; those of a retry
+// operation, method, path, attempt, status, wait and error; others have a warning. No body, query or credential is
+// logged; [SECURITY.md] says what of headers. Default: no log.
 //
-// The call waits for the logger's Handler, so a Handler must return soon and must not call the same client. The client
-// ignores errors of the Handler.
+// The Handler gets the context of the call, which waits for it: it must return soon and not call the same client.
 //
 // [SECURITY.md]: https://github.com/webdelivery/webdelivery-go/blob/main/SECURITY.md#redaction
 func WithLogger(logger *slog.Logger) Option {

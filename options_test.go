@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -31,9 +32,9 @@ func TestLogging(t *testing.T) {
 		f.TakeSlots()
 		require.NoError(f, fixture.Submit.Call(f.Context(), f.Client))
 
-		want := fmt.Sprintf(`time=2000-01-01T00:00:00.000Z level=DEBUG msg="webdelivery: attempt" method=GET path=/acme/v1/tasks status=503 duration=0s attempt=1 wait=0s bytes=4
-time=2000-01-01T00:00:00.000Z level=WARN msg="webdelivery: retry" method=GET path=/acme/v1/tasks attempt=1 status=503 wait=2s
-time=2000-01-01T00:00:02.030Z level=DEBUG msg="webdelivery: attempt" method=GET path=/acme/v1/tasks status=200 duration=30ms attempt=2 wait=0s bytes=%d
+		want := fmt.Sprintf(`time=2000-01-01T00:00:00.000Z level=DEBUG msg="webdelivery: attempt" operation="Do GET" method=GET path=/acme/v1/tasks status=503 duration=0s attempt=1 wait=0s bytes=4
+time=2000-01-01T00:00:00.000Z level=WARN msg="webdelivery: retry" operation="Do GET" method=GET path=/acme/v1/tasks attempt=1 status=503 wait=2s
+time=2000-01-01T00:00:02.030Z level=DEBUG msg="webdelivery: attempt" operation="Do GET" method=GET path=/acme/v1/tasks status=200 duration=30ms attempt=2 wait=0s bytes=%d
 `, len(response))
 		got := log.String()
 		require.True(f, strings.HasPrefix(got, want), "want\n%s\ngot\n%s", want, got)
@@ -48,4 +49,35 @@ time=2000-01-01T00:00:02.030Z level=DEBUG msg="webdelivery: attempt" method=GET 
 		}
 		assert.Regexp(f, `path=/acme/v1/stats/\S+ status=200 duration=30ms attempt=1 wait=0s bytes=[1-9]\d*\n$`, log.String())
 	})
+}
+
+// Middleware sees each attempt, logins included, the first one outermost, with the operation in the context. It keeps the
+// limits of the transport below.
+func TestMiddleware(t *testing.T) {
+	t.Parallel()
+	var seen []string
+	see := func(name string) webdelivery.Option {
+		return webdelivery.WithMiddleware(func(next http.RoundTripper) http.RoundTripper {
+			return fixture.RoundTripper(func(r *http.Request) (*http.Response, error) {
+				operation, attempt := webdelivery.OperationFromContext(r.Context())
+				seen = append(seen, fmt.Sprint(name, " ", operation, " ", attempt))
+				return next.RoundTrip(r)
+			})
+		})
+	}
+	s := fixture.BySession
+	s.Options = append(slices.Clone(s.Options), see("outer"), see("inner"))
+	fixture.InFakeTime(t, s, func(f *fixture.Fixture) {
+		f.AddFault(testserver.Fault{Path: "/tasks", Count: 1, Status: http.StatusServiceUnavailable})
+		_, err := f.Client.Tasks.List(f.Context(), webdelivery.TaskListOptions{})
+		require.NoError(f, err)
+		assert.Equal(f, []string{
+			"outer Sessions.Create 1", "inner Sessions.Create 1", "outer Tasks.List 1", "inner Tasks.List 1", "outer Tasks.List 2", "inner Tasks.List 2",
+		}, seen)
+	})
+	none := webdelivery.WithMiddleware(func(http.RoundTripper) http.RoundTripper { return nil })
+	for _, wrong := range []webdelivery.Option{none, webdelivery.WithMiddleware(nil)} {
+		_, err := webdelivery.NewClient("https://api.example.com", "acme", webdelivery.BasicAuth("alice", "secret"), wrong)
+		assert.Equal(t, []string{"WithMiddleware"}, invalidFields(err))
+	}
 }

@@ -82,7 +82,8 @@ type QueueError struct {
 
 // URIFailure is a URI of a call that failed.
 type URIFailure struct {
-	URI PurgeURI // equal to the one that was passed
+	URI           PurgeURI // equal to the one that was passed
+	TransactionID int64    // of the transaction that failed or has not ended; 0 if the service has not accepted the URI
 	// Err matches [ErrBadRequest] if the service refused this URI alone, and [ErrHostRefused] or [ErrRefusedTogether] if
 	// it refused the URI together with others. Otherwise it is as in [PurgeService.Submit] and [PurgeService.Wait].
 	Err error
@@ -250,10 +251,14 @@ func resultOf(r batch.Result) (receipts []*PurgeReceipt, err error) {
 	e := &QueueError{Failures: make([]URIFailure, len(r.Failures)), Outcome: Outcome(r.Outcome)}
 	for i, f := range r.Failures {
 		err := f.Err
-		if receipt, ok := f.Receipt.(*PurgeReceipt); ok && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrQueueClosed)) {
+		receipt, accepted := f.Receipt.(*PurgeReceipt)
+		if accepted {
+			e.Failures[i].TransactionID = receipt.TransactionID
+		}
+		if accepted && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrQueueClosed)) {
 			err = fmt.Errorf("%w; the service has accepted transaction %d", err, receipt.TransactionID)
 		}
-		e.Failures[i] = URIFailure{unqueued(f.URI), err, Outcome(f.Outcome)}
+		e.Failures[i].URI, e.Failures[i].Err, e.Failures[i].Outcome = unqueued(f.URI), err, Outcome(f.Outcome)
 	}
 	return receipts, e
 }

@@ -897,6 +897,8 @@ func TestLeftWhileTheTransactionRuns(t *testing.T) {
 				assert.ErrorIs(f, err, context.DeadlineExceeded)
 				if assert.Len(f, receipts, 1) {
 					assert.ErrorContains(f, err, fmt.Sprint("accepted transaction ", receipts[0].TransactionID))
+					failed, _ := errors.AsType[*webdelivery.QueueError](err)
+					assert.Equal(f, receipts[0].TransactionID, failed.Failures[0].TransactionID)
 				}
 			})
 		}

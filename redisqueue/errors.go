@@ -137,7 +137,7 @@ func (r result) encode() string {
 				cause, last = remote(f.Err), text
 			}
 			m.Causes = append(m.Causes, cause)
-			m.Failures = append(m.Failures, webdelivery.URIFailure{URI: f.URI, Outcome: f.Outcome})
+			m.Failures = append(m.Failures, webdelivery.URIFailure{URI: f.URI, TransactionID: f.TransactionID, Outcome: f.Outcome})
 		}
 	}
 	text, _ := json.Marshal(m) //nolint:errchkjson,musttag // no value of these types fails

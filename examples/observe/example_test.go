@@ -17,13 +17,15 @@ import (
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
-// observed returns the HTTP client for webdelivery.WithHTTPClient. Each attempt is a span, and counts in the metrics.
-func observed(next http.RoundTripper, options ...otelhttp.Option) *http.Client {
+// observed makes each attempt a span, and counts it in the metrics.
+func observed(options ...otelhttp.Option) webdelivery.Option {
 	named := otelhttp.WithSpanNameFormatter(func(_ string, req *http.Request) string {
 		operation, _ := webdelivery.OperationFromContext(req.Context())
 		return operation
 	})
-	return &http.Client{Transport: otelhttp.NewTransport(described{next}, append(options, named)...)}
+	return webdelivery.WithMiddleware(func(next http.RoundTripper) http.RoundTripper {
+		return otelhttp.NewTransport(described{next}, append(options, named)...)
+	})
 }
 
 // described stands below otelhttp: there, the context of a request holds the span and the labels of its attempt.
@@ -52,8 +54,7 @@ func Example_observed() {
 	srv.Fail(webdeliverytest.FaultRule{Path: "/tasks", Count: 1, Status: http.StatusServiceUnavailable})
 	spans := tracetest.NewInMemoryExporter()
 	tracer := otelhttp.WithTracerProvider(trace.NewTracerProvider(trace.WithSyncer(spans)))
-	client, err := srv.NewClient(webdelivery.BasicAuth(srv.Username, srv.Password),
-		webdelivery.WithHTTPClient(observed(http.DefaultTransport, tracer)))
+	client, err := srv.NewClient(webdelivery.BasicAuth(srv.Username, srv.Password), observed(tracer))
 	if err != nil {
 		panic(err)
 	}

@@ -30,8 +30,8 @@ func TestObserved(t *testing.T) {
 		spans, reader := tracetest.NewInMemoryExporter(), metric.NewManualReader()
 		tracers := trace.NewTracerProvider(trace.WithSyncer(spans))
 		meters := metric.NewMeterProvider(metric.WithReader(reader))
-		client := srv.ClientAs(t, webdelivery.SessionAuth(srv.Username, srv.Password), webdelivery.WithHTTPClient(
-			observed(srv.HTTPClient().Transport, otelhttp.WithTracerProvider(tracers), otelhttp.WithMeterProvider(meters))))
+		client := srv.ClientAs(t, webdelivery.SessionAuth(srv.Username, srv.Password),
+			observed(otelhttp.WithTracerProvider(tracers), otelhttp.WithMeterProvider(meters)))
 
 		ctx, caller := tracers.Tracer("test").Start(t.Context(), "caller")
 		_, err := client.NetworkLists.List(ctx, webdelivery.NetworkListOptions{Count: 5})

@@ -120,7 +120,7 @@ func (t *Transport) write(ctx context.Context, level slog.Level, message string,
 	if t.Logger == nil || !t.Logger.Enabled(ctx, level) {
 		return
 	}
-	attrs = append([]slog.Attr{slog.String("method", r.Method), slog.String("path", t.secrets.Text(t.Base.Path(r.Path)))}, attrs...)
+	attrs = append([]slog.Attr{slog.String("operation", r.Operation), slog.String("method", r.Method), slog.String("path", t.secrets.Text(t.Base.Path(r.Path)))}, attrs...)
 	if err != nil {
 		attrs = append(attrs, slog.String("error", redact.Line(t.secrets.Text(err.Error()))))
 	}
