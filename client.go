@@ -69,7 +69,7 @@ func NewClient(baseURL, customer string, auth Auth, options ...Option) (*Client,
 	c.secrets = c.transport.Secrets()
 	tasks := &TasksService{c}
 	return &Client{
-		Tasks: tasks, Purge: &PurgeService{c}, Stats: newStatsService(c), NetworkLists: &NetworkListsService{c, tasks, lists.Limits{List: MaxListEntries, Call: maxUpdateEntries}},
+		Tasks: tasks, Purge: &PurgeService{c}, Stats: newStatsService(c), NetworkLists: &NetworkListsService{c, tasks, lists.Limits{List: maxListEntries, Call: maxUpdateEntries}},
 		Sessions: sessions, conn: c,
 	}, nil
 }

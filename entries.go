@@ -410,8 +410,8 @@ func (s *NetworkListsService) snapshot(ctx context.Context, id string) (entries 
 		case !address.Fits(e.ID), twice && entries[at].Entry != e.Entry:
 			return nil, nil, s.unusable("the entry %q has no id of its own", secrets.Excerpt([]byte(e.Entry), maxShown))
 		case twice:
-			reason := fmt.Sprintf("the list changed while it was read: the entry %s appears twice", redact.Line(secrets.Text(e.Entry)))
-			return nil, nil, &IncompleteError{Path: secrets.Text(s.conn.base.Path(pagesOf(0).Path)), Page: (i + pageOfEntries - 1) / pageOfEntries, Reason: reason}
+			return nil, nil, &IncompleteError{Reason: secrets.Text(fmt.Sprintf("%s: after page %d: the list changed while it was read: the entry %s appears twice",
+				s.conn.base.Path(pagesOf(0).Path), (i+pageOfEntries-1)/pageOfEntries, e.Entry))}
 		}
 		seen[e.ID] = i
 	}

@@ -116,7 +116,7 @@ func TestAPlanOfAListThatChangesMeanwhile(t *testing.T) {
 					require.ErrorAs(f, err, &broken)
 					assert.Nil(f, plan)
 					assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
-					assert.Contains(f, broken.Path, "/entries")
+					assert.Contains(f, broken.Reason, "/entries: ")
 				})
 			})
 		}
@@ -155,8 +155,8 @@ func TestPagesThatAreTooLarge(t *testing.T) {
 				return err
 			},
 			"Find": func() error {
-				found, err := client.Find(f.Context(), []netip.Addr{netip.MustParseAddr(last)})
-				assert.True(f, err != nil || len(found.Matches) == 1)
+				found, _, err := client.Find(f.Context(), []netip.Addr{netip.MustParseAddr(last)})
+				assert.True(f, err != nil || len(found) == 1)
 				return err
 			},
 			"RemoveEntries and Plan": func() error {
@@ -230,7 +230,7 @@ func TestEntriesThatCannotBeParsed(t *testing.T) {
 					plan, err := f.Client.NetworkLists.Plan(f.Context(), id, tt.desired, options)
 					if tt.field != "" {
 						require.ErrorContains(f, err, "plan refused: "+tt.field)
-						require.ErrorIs(f, err, webdelivery.ErrPlanRefused)
+						require.ErrorAs(f, err, new(*webdelivery.PlanError))
 						require.NotErrorIs(f, err, webdelivery.ErrInvalid)
 						return
 					}

@@ -180,7 +180,7 @@ func TestAnErrorSaysOnceWhoseItIs(t *testing.T) {
 		&webdelivery.PlanError{Field: "MaxRemove", Reason: "too many"},
 		&webdelivery.TaskError{Task: &webdelivery.Task{ID: "t", ErrorInfo: &webdelivery.ErrorInfo{Message: "m"}}}, &webdelivery.TaskError{},
 		&webdelivery.TransactionError{Transaction: &webdelivery.Transaction{Status: "FAILED"}}, &webdelivery.TransactionError{},
-		&webdelivery.IncompleteError{Path: "/tasks", Reason: "a circle"}, &webdelivery.IncompleteError{Got: 1, Total: 2},
+		&webdelivery.IncompleteError{Reason: "/tasks: a circle"}, &webdelivery.IncompleteError{Got: 1, Total: 2},
 		&webdelivery.ScanError{Column: "c", Err: errors.New("no")},
 		&webdelivery.PartialError{Err: webdelivery.ErrBadResponse}, queueError(webdelivery.ErrBadResponse),
 		&webdelivery.PartialError{}, &webdelivery.QueueError{}, &webdelivery.ScanError{}, &webdelivery.Error{},
@@ -192,10 +192,10 @@ func TestAnErrorSaysOnceWhoseItIs(t *testing.T) {
 			for _, outer := range []error{
 				queueError(cause),
 				&webdelivery.PartialError{Err: cause},
-				&webdelivery.ScanError{Column: "c", Value: "1", Err: cause},
+				&webdelivery.ScanError{Column: "c", Err: cause},
 				&webdelivery.ValidationError{Field: "request", Reason: cause.Error()},
 				&webdelivery.PlanError{Field: "plan", Reason: cause.Error()},
-				&webdelivery.IncompleteError{Path: "/tasks", Reason: cause.Error()},
+				&webdelivery.IncompleteError{Reason: cause.Error()},
 				&webdelivery.Error{Method: "GET", Path: "/acme/v1/tasks", StatusCode: 403, Description: cause.Error()},
 			} {
 				text := outer.Error()

@@ -113,12 +113,12 @@ func ExampleNetworkListsService_Find() {
 	defer stop()
 	ctx := context.Background()
 
-	found, err := client.NetworkLists.Find(ctx, []netip.Addr{netip.MustParseAddr("198.51.100.7")})
+	matches, _, err := client.NetworkLists.Find(ctx, []netip.Addr{netip.MustParseAddr("198.51.100.7")})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	for _, match := range found.Matches {
+	for _, match := range matches {
 		fmt.Println(match.List.Name, match.Entry.Entry, "by", match.Entry.AddedBy)
 	}
 	// Output: blocklist 198.51.100.0/24 by operator
@@ -188,12 +188,12 @@ func ExamplePlanError() {
 		_, err := client.NetworkLists.Plan(ctx, id, feed, webdelivery.PlanOptions{})
 		var refused *webdelivery.PlanError
 		if errors.As(err, &refused) {
-			fmt.Println(refused.Field, errors.Is(err, webdelivery.ErrPlanRefused), refused.Plan != nil)
+			fmt.Println(refused.Field, refused.Plan != nil)
 		}
 	}
 	// Output:
-	// desired[0] true false
-	// WidestIPv4 true true
+	// desired[0] false
+	// WidestIPv4 true
 }
 
 // The name is compared byte for byte.

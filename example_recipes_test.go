@@ -127,7 +127,7 @@ func updateBlocklist(ctx context.Context, client *webdelivery.Client, listID str
 		switch {
 		case errors.As(err, &refused) && refused.Field == "MaxRemove":
 			return fmt.Errorf("is the feed complete? %w\n%v", err, refused.Plan) // a person must check it
-		case errors.Is(err, webdelivery.ErrInvalid), errors.Is(err, webdelivery.ErrPlanRefused):
+		case errors.Is(err, webdelivery.ErrInvalid), refused != nil:
 			return fmt.Errorf("no plan for this feed with these options, the list is unchanged: %w", err)
 		case err != nil:
 			return fmt.Errorf("read the list: %w", err)

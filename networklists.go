@@ -33,12 +33,11 @@ type NetworkListsService struct {
 	limits lists.Limits
 }
 
-// MaxListEntries is the number of entries that a network list can hold. (Service document, [section 8].)
-//
-// [section 8]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#8-limits
-const MaxListEntries = 50_000
-
-const maxUpdateEntries = 5_000 // entries of one call that changes a list
+// Limits of section 8 of the service document.
+const (
+	maxListEntries   = 50_000 // of a list
+	maxUpdateEntries = 5_000  // of one call that changes a list
+)
 
 // NetworkListType says what a network list holds.
 type NetworkListType string
@@ -279,60 +278,52 @@ type NetworkListMatch struct {
 	Entry NetworkListEntry `json:"entry"`         // of this list
 }
 
-// FindResult is the result of [NetworkListsService.Find].
-type FindResult struct {
-	Matches []NetworkListMatch `json:"matches"` // entries that cover an address; empty if none does
-	// Unreadable are entries that are neither an address nor a range, such as 192.0.2.1-192.0.2.9. The SDK cannot tell
-	// whether the service takes one of them to cover an address. Usually nil.
-	Unreadable []NetworkListMatch `json:"unreadable,omitempty"`
-}
-
 // Find returns the entries of all IP lists that cover one of the addresses: the address itself, and the ranges that
 // contain it, in the order of the service. They show why an address is blocked, who added it, and when. An IPv4 address
 // in IPv6 form counts as the IPv4 address, a range such as ::/0 covers IPv4, too, and a zone is ignored. Deprecated lists
-// are searched as well.
+// are searched as well. unreadable are entries that are neither an address nor a range, such as 192.0.2.1-192.0.2.9: the
+// SDK cannot tell whether the service takes one of them to cover an address.
 //
 // Find reads all IP lists once, 1,000 entries per request if the service allows it. If it notices that a list changes
 // meanwhile, it returns an [*IncompleteError]: call it again. It may miss an entry if another one is removed and a third
 // added between two pages. If an address is the zero Addr, it returns a [*ValidationError].
-func (s *NetworkListsService) Find(ctx context.Context, addrs []netip.Addr) (*FindResult, error) {
+func (s *NetworkListsService) Find(ctx context.Context, addrs []netip.Addr) (matches, unreadable []NetworkListMatch, err error) {
 	wanted, sorted := make(map[netip.Addr]netip.Addr, len(addrs)), make([]netip.Addr, len(addrs))
 	for i, addr := range addrs {
 		if !addr.IsValid() {
-			return nil, invalid(fmt.Sprintf("addrs[%d]", i), "is the zero netip.Addr; parse one with netip.ParseAddr")
+			return nil, nil, invalid(fmt.Sprintf("addrs[%d]", i), "is the zero netip.Addr; parse one with netip.ParseAddr")
 		}
 		sorted[i] = netip.AddrFrom16(addr.As16())
 		wanted[sorted[i]] = addr
 	}
 	slices.SortFunc(sorted, netip.Addr.Compare)
 	sorted = slices.Compact(sorted)
-	found := &FindResult{Matches: []NetworkListMatch{}} // not nil, so that its JSON is an array
 	all, err := Collect(s.allInLargePages(ctx, NetworkListOptions{Type: ListTypeIP, Deprecated: true}))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, list := range all {
 		if err := s.usable(list.ID); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		entries, held, err := s.snapshot(ctx, list.ID)
 		if errors.Is(err, ErrNotFound) {
-			return nil, &IncompleteError{Path: s.conn.secrets.Text(s.conn.base.Path(listsPath + "/" + list.ID)), Reason: "the list was deleted meanwhile"}
+			return nil, nil, &IncompleteError{Reason: s.conn.secrets.Text(s.conn.base.Path(listsPath+"/"+list.ID)) + ": the list was deleted meanwhile"}
 		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for i, e := range held {
 			if !e.Prefix.IsValid() {
-				found.Unreadable = append(found.Unreadable, NetworkListMatch{List: list, Entry: entries[i]})
+				unreadable = append(unreadable, NetworkListMatch{List: list, Entry: entries[i]})
 				continue
 			}
 			for _, addr := range lists.Covered(sorted, e.Prefix) {
-				found.Matches = append(found.Matches, NetworkListMatch{wanted[addr], list, entries[i]})
+				matches = append(matches, NetworkListMatch{wanted[addr], list, entries[i]})
 			}
 		}
 	}
-	return found, nil
+	return matches, unreadable, nil
 }
 
 // usable refuses the id of a list that came from the service: a ValidationError would blame the caller.

@@ -190,12 +190,12 @@ func TestFindNamesWhatItCannotRead(t *testing.T) {
 	odd := []string{"192.0.2.1-192.0.2.9", "198.51.100.007", "DE"}
 	fixture.WithList(t, fixture.Setup{}, append([]string{"192.0.2.7"}, odd...), func(f *fixture.Fixture) {
 		f.Srv.AddNetworkList(testserver.NetworkListSpec{Name: "countries", Type: "GEO", Entries: []string{"XK"}})
-		found, err := f.Client.NetworkLists.Find(f.Context(), []netip.Addr{netip.MustParseAddr("192.0.2.7")})
+		matches, unreadable, err := f.Client.NetworkLists.Find(f.Context(), []netip.Addr{netip.MustParseAddr("192.0.2.7")})
 		require.NoError(f, err)
-		require.Len(f, found.Matches, 1)
-		assert.Equal(f, "192.0.2.7", found.Matches[0].Entry.Entry)
+		require.Len(f, matches, 1)
+		assert.Equal(f, "192.0.2.7", matches[0].Entry.Entry)
 		var texts []string
-		for _, unread := range found.Unreadable {
+		for _, unread := range unreadable {
 			assert.Equal(f, fixture.ListID, unread.List.ID)
 			texts = append(texts, unread.Entry.Entry)
 		}
@@ -213,13 +213,13 @@ func TestFind(t *testing.T) {
 		for _, text := range []string{"192.0.2.7", "::ffff:192.0.2.9", "2001:db8::1%eth0", "198.51.100.1", "192.0.2.7"} {
 			addresses = append(addresses, netip.MustParseAddr(text))
 		}
-		found, err := f.Client.NetworkLists.Find(f.Context(), addresses)
+		matches, unreadable, err := f.Client.NetworkLists.Find(f.Context(), addresses)
 		require.NoError(f, err)
 		got := map[string][]string{}
-		for _, match := range found.Matches {
+		for _, match := range matches {
 			got[match.Addr.String()] = append(got[match.Addr.String()], match.List.Name+" "+match.Entry.Entry)
 		}
-		assert.Nil(f, found.Unreadable)
+		assert.Nil(f, unreadable)
 		assert.Equal(f, map[string][]string{
 			"192.0.2.7":        {"blocklist 192.0.2.0/24", "blocklist 192.0.2.7", "old ::/0"},
 			"::ffff:192.0.2.9": {"blocklist 192.0.2.0/24", "old ::/0"},
@@ -228,7 +228,7 @@ func TestFind(t *testing.T) {
 		}, got)
 		assert.Equal(f, 1, f.Srv.Count(http.MethodGet, "/config/networklists/"+fixture.ListID+"/entries"), "one reading for all")
 		f.AddFault(testserver.Fault{Path: "/config/networklists/*/entries", Status: 404}) // deleted after the lists were read
-		_, err = f.Client.NetworkLists.Find(f.Context(), addresses)
+		_, _, err = f.Client.NetworkLists.Find(f.Context(), addresses)
 		var incomplete *webdelivery.IncompleteError
 		require.ErrorAs(f, err, &incomplete)
 		assert.Contains(f, incomplete.Error(), "deleted")

@@ -31,16 +31,14 @@ import (
 type IncompleteError struct {
 	Got    int64  // rows in the response
 	Total  int64  // total_results of the response
-	Path   string // escaped path of the collection; "" for rows
-	Page   int    // pages read so far
-	Reason string // what is wrong with the next one
+	Reason string // of a collection: its path, and what is wrong after which page; "" for rows
 }
 
 // Error returns one line with what is missing.
 func (e *IncompleteError) Error() string {
 	switch {
 	case e.Reason != "":
-		return fmt.Sprintf("webdelivery: %s: after page %d: %s", e.Path, e.Page, redact.Line(within(e.Reason)))
+		return prefix + redact.Line(within(e.Reason))
 	case e.Got >= e.Total:
 		return fmt.Sprintf("webdelivery: %s arrived, as many as requested, so more than %d may match", counted(e.Got, "row", "rows"), e.Total)
 	default:
@@ -63,7 +61,7 @@ func eachItem[T any, P resourceOf[T]](ctx context.Context, c *conn, first call, 
 			return page.Items, facts, err
 		},
 		Broken: func(pages int, reason string) error {
-			return &IncompleteError{Path: c.secrets.Text(c.base.Path(first.Path)), Page: pages, Reason: c.secrets.Text(reason)}
+			return &IncompleteError{Reason: c.secrets.Text(fmt.Sprintf("%s: after page %d: %s", c.base.Path(first.Path), pages, reason))}
 		},
 	}
 	return collection.All(ctx)

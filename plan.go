@@ -23,14 +23,9 @@ import (
 // message says which, if that is known. Plan again.
 var ErrPlanStale = errors.New("webdelivery: the list is not as planned")
 
-// ErrPlanRefused means that the content of the list or a guard of [PlanOptions] does not allow the plan. The list was
-// read but not changed. It matches a [*PlanError].
-var ErrPlanRefused = errors.New("webdelivery: plan refused")
-
 // PlanError means that [NetworkListsService.Plan] or [NetworkListsService.Apply] refuses a plan because of the
 // content of the list or because of a guard of [PlanOptions]. Nothing was changed, so the outcome is
-// [OutcomeNotApplied]. It matches [ErrPlanRefused] and never [ErrInvalid]. Several of them are joined, up to 100;
-// errors.As finds the first.
+// [OutcomeNotApplied]. It never matches [ErrInvalid]. Several of them are joined, up to 100; errors.As finds the first.
 type PlanError struct {
 	Field  string // option such as MaxRemove, "desired", or a place such as desired[3] or remove[1]
 	Reason string // what is wrong; for a guard also which value allows the plan
@@ -41,11 +36,8 @@ type PlanError struct {
 
 // Error returns one line with field and reason.
 func (e *PlanError) Error() string {
-	return ErrPlanRefused.Error() + ": " + e.Field + ": " + redact.Line(within(e.Reason))
+	return prefix + "plan refused: " + e.Field + ": " + redact.Line(within(e.Reason))
 }
-
-// Is matches [ErrPlanRefused].
-func (e *PlanError) Is(target error) bool { return target == ErrPlanRefused }
 
 func (e *PlanError) outcomeOfWrite() Outcome { return OutcomeNotApplied }
 
@@ -435,7 +427,7 @@ func (o *PlanOptions) normalize() error {
 		}
 	}
 	o.LeaveOut, o.Never = slices.Clone(o.LeaveOut), slices.Clone(o.Never) // a Plan keeps them
-	o.MaxAdd = cmp.Or(o.MaxAdd, MaxListEntries)
+	o.MaxAdd = cmp.Or(o.MaxAdd, maxListEntries)
 	o.WidestIPv4 = cmp.Or(o.WidestIPv4, 8)
 	o.WidestIPv6 = cmp.Or(o.WidestIPv6, 19)
 	return p.err()

@@ -104,7 +104,7 @@ func TestPlansThatAreRefused(t *testing.T) {
 func fieldOf(f *fixture.Fixture, err error, early bool) string {
 	f.Helper()
 	assert.Equal(f, early, errors.Is(err, webdelivery.ErrInvalid), "%v", err)
-	assert.Equal(f, !early, errors.Is(err, webdelivery.ErrPlanRefused), "%v", err)
+	assert.Equal(f, !early, errors.As(err, new(*webdelivery.PlanError)), "%v", err)
 	var invalid *webdelivery.ValidationError
 	var refused *webdelivery.PlanError
 	switch {
@@ -375,7 +375,7 @@ func TestPlanRefusesBeforeItReads(t *testing.T) {
 		assert.Empty(f, f.Srv.Requests())
 		_, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, []string{"www.example.com"}, anything)
 		require.ErrorContains(f, err, "desired[0]", "a list of another type might hold it")
-		require.ErrorIs(f, err, webdelivery.ErrPlanRefused)
+		require.ErrorAs(f, err, new(*webdelivery.PlanError))
 		restore := f.Srv.Fail(testserver.Fault{Path: "/config/networklists/*", Status: 200, Body: `{"id":"other","type":"IP"}`})
 		plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, []string{"192.0.2.1"}, anything)
 		require.ErrorIs(f, err, webdelivery.ErrBadResponse, "another list")

@@ -229,7 +229,7 @@ func (q *PurgeQueue) check(uris []PurgeURI) (distinct []batch.URI, bytes int, er
 		if !known[u] {
 			known[u] = true
 			size := len(u.appendJSON(nil)) + len(",")
-			distinct = append(distinct, batch.URI{MatchMode: string(u.MatchMode), Pattern: u.URIPattern, Modifier: u.CacheKeyModifierRegex, Host: u.host(), Size: size})
+			distinct = append(distinct, batch.URI{MatchMode: u.MatchMode, Pattern: u.URIPattern, Modifier: u.CacheKeyModifierRegex, Host: u.host(), Size: size})
 			bytes += size
 		}
 	}
@@ -238,7 +238,7 @@ func (q *PurgeQueue) check(uris []PurgeURI) (distinct []batch.URI, bytes int, er
 
 // unqueued returns a URI as the caller gave it.
 func unqueued(u batch.URI) PurgeURI {
-	return PurgeURI{MatchMode: MatchMode(u.MatchMode), URIPattern: u.Pattern, CacheKeyModifierRegex: u.Modifier}
+	return PurgeURI{MatchMode: u.MatchMode, URIPattern: u.Pattern, CacheKeyModifierRegex: u.Modifier}
 }
 
 func resultOf(r batch.Result) (receipts []*PurgeReceipt, err error) {

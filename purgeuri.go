@@ -12,22 +12,18 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/address"
 )
 
-// MatchMode is how a pattern matches.
-type MatchMode string
-
+// The values of PurgeURI.MatchMode.
 const (
-	// MatchExact matches one object.
-	MatchExact MatchMode = "EXACT_LITERAL"
-	// MatchPrefix matches every object that starts with the pattern.
-	MatchPrefix MatchMode = "PREFIX_LITERAL"
+	matchExact  = "EXACT_LITERAL"
+	matchPrefix = "PREFIX_LITERAL"
 )
 
 // PurgeURI is one pattern of a purge, see [Exact] and [Prefix]. A purge refuses, with a [*ValidationError], what the
 // service would refuse, and what it would accept without purging what was meant; [Client.Do] sends anything.
 type PurgeURI struct {
-	MatchMode             MatchMode `json:"match_mode"`                         // required
-	URIPattern            string    `json:"uri_pattern"`                        // required; UTF-8 without a fragment, blanks or control characters
-	CacheKeyModifierRegex string    `json:"cache_key_modifier_regex,omitempty"` // "" matches any; see WithCacheKeyModifier
+	MatchMode             string `json:"match_mode"`                         // required: EXACT_LITERAL or PREFIX_LITERAL
+	URIPattern            string `json:"uri_pattern"`                        // required; UTF-8 without a fragment, blanks or control characters
+	CacheKeyModifierRegex string `json:"cache_key_modifier_regex,omitempty"` // "" matches any; see WithCacheKeyModifier
 }
 
 // Exact matches one object of one protocol: https://host/path and http://host/path are two objects. The pattern is sent
@@ -35,14 +31,14 @@ type PurgeURI struct {
 // *, which is not a wildcard. (Service document, [section 4.4].)
 //
 // [section 4.4]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#44-cache-purge-and-transactions
-func Exact(uri string) PurgeURI { return PurgeURI{MatchMode: MatchExact, URIPattern: uri} }
+func Exact(uri string) PurgeURI { return PurgeURI{MatchMode: matchExact, URIPattern: uri} }
 
 // Prefix matches everything under a directory, or every name that starts with the pattern, over http and https. The
 // protocol is optional: host/path is enough. The pattern needs a host and is sent unchanged. A * after the domain is
 // invalid, because it is not a wildcard there. (Service document, [section 4.4].)
 //
 // [section 4.4]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#44-cache-purge-and-transactions
-func Prefix(uri string) PurgeURI { return PurgeURI{MatchMode: MatchPrefix, URIPattern: uri} }
+func Prefix(uri string) PurgeURI { return PurgeURI{MatchMode: matchPrefix, URIPattern: uri} }
 
 // WithCacheKeyModifier returns a copy of a Prefix that only matches objects with this modifier in their cache key. The
 // modifier is a plain string, which may end in a single *, the wildcard. If it has another *, or u is an [Exact], the
@@ -89,9 +85,9 @@ func (u PurgeURI) doubt() string {
 	case lastLabelIsWild(domain):
 		return "contains a * in the last label of its domain, where no property can have one; write the whole domain, as in " +
 			"www.example.com/, or a wildcard before a domain, as in *.example.com/"
-	case u.MatchMode == MatchPrefix && strings.Contains(after, "*"):
+	case u.MatchMode == matchPrefix && strings.Contains(after, "*"):
 		return "contains a * after the domain, where it is not a wildcard" + withoutStar(u.URIPattern, domain, after)
-	case u.MatchMode == MatchPrefix:
+	case u.MatchMode == matchPrefix:
 		return ""
 	case protocol == "":
 		return "has no protocol, so it would purge http alone; begin with https://, or use Prefix for everything that begins with it"
@@ -145,7 +141,7 @@ func lastLabelIsWild(domain string) bool {
 
 func (u PurgeURI) modifierProblem() string {
 	switch {
-	case u.MatchMode == MatchExact:
+	case u.MatchMode == matchExact:
 		return "is only valid with PREFIX_LITERAL; use Prefix, or remove the modifier"
 	case !utf8.ValidString(u.CacheKeyModifierRegex):
 		return "is not UTF-8, so JSON cannot carry it"
@@ -158,8 +154,8 @@ func (u PurgeURI) modifierProblem() string {
 
 // problem returns the member of the URI that is wrong, and why; both are "" if none is.
 func (u PurgeURI) problem() (field, reason string) {
-	if u.MatchMode != MatchExact && u.MatchMode != MatchPrefix {
-		return "match_mode", fmt.Sprintf("%q is neither EXACT_LITERAL nor PREFIX_LITERAL", string(u.MatchMode))
+	if u.MatchMode != matchExact && u.MatchMode != matchPrefix {
+		return "match_mode", fmt.Sprintf("%q is neither EXACT_LITERAL nor PREFIX_LITERAL", u.MatchMode)
 	}
 	if reason := u.patternProblem(); reason != "" {
 		return "uri_pattern", reason

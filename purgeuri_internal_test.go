@@ -13,29 +13,28 @@ func TestProblemsOfURIs(t *testing.T) {
 	t.Parallel()
 	const mode, pattern, modifier = "match_mode", "uri_pattern", "cache_key_modifier_regex"
 	for _, tt := range []struct {
-		mode                             MatchMode
-		pattern, modifier, field, reason string
+		mode, pattern, modifier, field, reason string
 	}{
-		{MatchExact, "http://a", "", "", ""},
-		{MatchPrefix, "a", "", "", ""},
+		{matchExact, "http://a", "", "", ""},
+		{matchPrefix, "a", "", "", ""},
 		{"", "a", "", mode, `"" is neither EXACT_LITERAL nor PREFIX_LITERAL`},
 		{"exact_literal", "a", "", mode, `"exact_literal" is neither`},
-		{MatchExact, "", "", pattern, "is empty"},
-		{MatchPrefix, "", "v1", pattern, "is empty"},
-		{MatchExact, "a#b", "", pattern, "contains a fragment (#)"},
-		{MatchExact, "a\xff", "", pattern, "is not UTF-8"},
-		{MatchExact, "http://a", "v1", modifier, "is only valid with PREFIX_LITERAL"},
-		{MatchPrefix, "a", "*v1", modifier, "contains a * other than a single one at the end"},
-		{MatchPrefix, "a", "v1**", modifier, "contains a * other than a single one at the end"},
-		{MatchPrefix, "a", "\xff", modifier, "is not UTF-8"},
+		{matchExact, "", "", pattern, "is empty"},
+		{matchPrefix, "", "v1", pattern, "is empty"},
+		{matchExact, "a#b", "", pattern, "contains a fragment (#)"},
+		{matchExact, "a\xff", "", pattern, "is not UTF-8"},
+		{matchExact, "http://a", "v1", modifier, "is only valid with PREFIX_LITERAL"},
+		{matchPrefix, "a", "*v1", modifier, "contains a * other than a single one at the end"},
+		{matchPrefix, "a", "v1**", modifier, "contains a * other than a single one at the end"},
+		{matchPrefix, "a", "\xff", modifier, "is not UTF-8"},
 
 		// What cannot be seen is in no URI, whatever its mode.
-		{MatchExact, "www.example.com/a b", "", pattern, "contains a blank at byte 17; remove it, or write %20"},
-		{MatchPrefix, " www.example.com/", "", pattern, "contains a blank at byte 0"},
-		{MatchPrefix, "www.example.com/\n", "", pattern, "contains the invisible character U+000A at byte 16; remove it, or write %0A"},
-		{MatchExact, "a\u00a0b", "", pattern, "contains the invisible character U+00A0 at byte 1; remove it, or write %C2%A0"},
-		{MatchExact, "\ufeffa", "", pattern, "contains the invisible character U+FEFF at byte 0"},
-		{MatchExact, "a\u202eb", "", pattern, "contains the invisible character U+202E at byte 1; remove it, or write %E2%80%AE if it belongs to the URI"},
+		{matchExact, "www.example.com/a b", "", pattern, "contains a blank at byte 17; remove it, or write %20"},
+		{matchPrefix, " www.example.com/", "", pattern, "contains a blank at byte 0"},
+		{matchPrefix, "www.example.com/\n", "", pattern, "contains the invisible character U+000A at byte 16; remove it, or write %0A"},
+		{matchExact, "a\u00a0b", "", pattern, "contains the invisible character U+00A0 at byte 1; remove it, or write %C2%A0"},
+		{matchExact, "\ufeffa", "", pattern, "contains the invisible character U+FEFF at byte 0"},
+		{matchExact, "a\u202eb", "", pattern, "contains the invisible character U+202E at byte 1; remove it, or write %E2%80%AE if it belongs to the URI"},
 	} {
 		uri := PurgeURI{MatchMode: tt.mode, URIPattern: tt.pattern, CacheKeyModifierRegex: tt.modifier}
 		field, reason := uri.problem()
@@ -43,16 +42,16 @@ func TestProblemsOfURIs(t *testing.T) {
 		assert.True(t, strings.HasPrefix(reason, tt.reason) && (reason == "") == (tt.reason == ""), "%q: %s", uri, reason)
 	}
 	for _, invisible := range "\x00\x7f\u0085\u3000\u2028\u200b\u2060" {
-		_, reason := PurgeURI{MatchMode: MatchExact, URIPattern: "a" + string(invisible)}.problem()
+		_, reason := PurgeURI{MatchMode: matchExact, URIPattern: "a" + string(invisible)}.problem()
 		assert.Contains(t, reason, fmt.Sprintf("contains the invisible character %U", invisible))
 	}
 	for _, visible := range []string{"a/می\u200cخواهم", "a/\U0001f468\u200d\U0001f469\ufe0f.png", "\u00fc/\u65e5\u200d\u0301"} {
-		_, reason := PurgeURI{MatchMode: MatchExact, URIPattern: "http://" + visible}.problem()
+		_, reason := PurgeURI{MatchMode: matchExact, URIPattern: "http://" + visible}.problem()
 		assert.Empty(t, reason, visible)
 	}
 	// A modifier is any plain string, with or without a * at its end.
 	for _, plain := range []string{"v1", "v1*", "*", "?v=1", `^mobile|de[1-2]{2}\d+(x)$ "`, ".*", "a\tb\u200b*"} {
-		_, reason := PurgeURI{MatchPrefix, "a", plain}.problem()
+		_, reason := PurgeURI{matchPrefix, "a", plain}.problem()
 		assert.Empty(t, reason, plain)
 	}
 }

@@ -15,13 +15,10 @@ import (
 // [section 2.4]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#24-security-statistics-query-result
 type Row struct{ row rowjson.Row }
 
-// Len returns the number of values, which is the number of columns.
-func (r Row) Len() int { return r.row.Len() }
-
 // Columns returns the names of the values in order; nil for the zero Row. The caller may change the slice.
 func (r Row) Columns() []string { return r.row.Columns() }
 
-// At returns the i-th value, from 0. Like the index of a slice, it panics if i is outside 0 to Len()-1.
+// At returns the i-th value, from 0. Like the index of a slice, it panics if i is not that of a column.
 func (r Row) At(i int) Value { return Value{r.row.At(i)} }
 
 // Get returns the value of a column, or false if the row has no such column.

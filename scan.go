@@ -62,8 +62,12 @@ func Scan[T any](rows iter.Seq2[Row, error]) iter.Seq2[T, error] {
 				yield(*new(T), &outcomeError{fmt.Errorf("%w: the rows have no column %s for field %s; ask for it in the query, or remove the tag",
 					ErrBadResponse, redact.Line(wrong.Column), wrong.Field), OutcomeNotApplied})
 			default:
-				whole := row.Clone()
-				more = yield(*new(T), &ScanError{number, wrong.Column, wrong.Field, wrong.Type, wrong.Value, wrong.Err, func() Row { return whole }})
+				whole, where := row.Clone(), ""
+				if wrong.Field != "" {
+					where = fmt.Sprintf("field %s (%s), ", wrong.Field, wrong.Type)
+				}
+				err := fmt.Errorf("%svalue %s: %w", where, redact.Line(wrong.Value), wrong.Err)
+				more = yield(*new(T), &ScanError{number, wrong.Column, err, func() Row { return whole }})
 			}
 			if !more {
 				return
@@ -98,21 +102,14 @@ func DimensionsOf[T any]() []string {
 type ScanError struct {
 	Row    int64  // from 1
 	Column string // name of the column
-	Field  string // Go name of the struct field
-	Type   string // type of that field, such as netip.Addr
-	Value  string // JSON of the value, cut if it is long
-	Err    error  // what is wrong; Unwrap returns it
+	Err    error  // what is wrong: the field, the value, cut if it is long, and why it does not fit
 
-	whole func() Row // not the row itself: printed, the error contains nothing of it but Value
+	whole func() Row // not the row itself: printed, the error contains nothing of it but the value
 }
 
 // Error returns row, column, field, value and cause on one line.
 func (e *ScanError) Error() string {
-	text := fmt.Sprintf("webdelivery: row %d, column %s", e.Row, redact.Line(e.Column))
-	if e.Field != "" {
-		text += fmt.Sprintf(" for field %s (%s)", e.Field, e.Type)
-	}
-	return fmt.Sprintf("%s, value %s: %s", text, redact.Line(e.Value), within(fmt.Sprint(e.Err)))
+	return fmt.Sprintf("webdelivery: row %d, column %s: %s", e.Row, redact.Line(e.Column), within(fmt.Sprint(e.Err)))
 }
 
 // Whole returns the row, which stays valid; the zero Row if Scan has not made the error.

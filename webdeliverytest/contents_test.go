@@ -115,7 +115,7 @@ func TestAddEvents(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, result.Rows, 2)
 		var got []string
-		for i := 1; i < result.Rows[0].Len(); i++ { // the first is the time
+		for i := 1; i < len(result.Rows[0].Columns()); i++ { // the first is the time
 			got = append(got, result.Rows[0].At(i).String())
 		}
 		assert.Equal(t, []string{

@@ -53,7 +53,7 @@ func (s *Server) Purged() []Purge {
 		all[i] = Purge{Time: p.Time, User: p.User, Action: webdelivery.PurgeAction(p.Action), TransactionID: p.TransactionID}
 		for _, uri := range p.URIs {
 			all[i].URIs = append(all[i].URIs, webdelivery.PurgeURI{
-				MatchMode: webdelivery.MatchMode(uri.MatchMode), URIPattern: uri.URIPattern,
+				MatchMode: string(uri.MatchMode), URIPattern: uri.URIPattern,
 				CacheKeyModifierRegex: uri.CacheKeyModifierRegex,
 			})
 		}

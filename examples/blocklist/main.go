@@ -138,7 +138,7 @@ func (j *job) plan(ctx context.Context, lists *webdelivery.NetworkListsService) 
 	if err == nil {
 		plan, err = lists.Plan(ctx, list, j.reader.Entries, j.options)
 	}
-	if errors.Is(err, webdelivery.ErrInvalid) || errors.Is(err, webdelivery.ErrPlanRefused) {
+	if errors.Is(err, webdelivery.ErrInvalid) || errors.As(err, new(*webdelivery.PlanError)) {
 		err = j.refused(err)
 	}
 	return plan, err
@@ -146,22 +146,25 @@ func (j *job) plan(ctx context.Context, lists *webdelivery.NetworkListsService) 
 
 // explain prints the entries that cover an address.
 func (j *job) explain(ctx context.Context, lists *webdelivery.NetworkListsService) error {
-	found, err := lists.Find(ctx, []netip.Addr{j.find})
+	matches, unreadable, err := lists.Find(ctx, []netip.Addr{j.find})
 	if err != nil {
 		return err
 	}
 	text := fmt.Sprintf("no list covers %s\n", j.find)
-	if len(found.Matches) > 0 {
+	if len(matches) > 0 {
 		text = ""
 	}
-	for _, match := range found.Matches {
+	for _, match := range matches {
 		text += fmt.Sprintf("%q (%s): %s, added by %q at %s\n", match.List.Name, match.List.ID,
 			match.Entry.Entry, match.Entry.AddedBy, match.Entry.CreationTimestamp.Format(time.RFC3339))
 	}
-	for _, unread := range found.Unreadable {
+	for _, unread := range unreadable {
 		text += fmt.Sprintf("%q (%s): %q is neither an address nor a range\n", unread.List.Name, unread.List.ID, unread.Entry.Entry)
 	}
-	return j.print(found, text)
+	return j.print(struct {
+		Matches    []webdelivery.NetworkListMatch `json:"matches"`
+		Unreadable []webdelivery.NetworkListMatch `json:"unreadable,omitempty"`
+	}{append([]webdelivery.NetworkListMatch{}, matches...), unreadable}, text)
 }
 
 // find returns the id of the list that has this id, or is the only one with this name.
@@ -193,7 +196,7 @@ func (j *job) carryOut(ctx context.Context, lists *webdelivery.NetworkListsServi
 	j.s.Show("")
 	if result == nil {
 		code := program.Failed
-		if errors.Is(err, webdelivery.ErrPlanRefused) { // the file was edited
+		if errors.As(err, new(*webdelivery.PlanError)) { // the file was edited
 			code = beyond
 		}
 		return &program.Exit{Code: code, Err: fmt.Errorf("nothing was changed; plan again: %w", err)}

@@ -49,7 +49,10 @@ func wrongly() map[string]callOf {
 			return errorOf(webdelivery.Collect(c.Tasks.All(ctx, webdelivery.TaskListOptions{Count: -1})))
 		},
 		"NetworkLists.GetByName": func(ctx context.Context, c *client) error { return errorOf(c.NetworkLists.GetByName(ctx, "")) },
-		"NetworkLists.Find":      func(ctx context.Context, c *client) error { return errorOf(c.NetworkLists.Find(ctx, []netip.Addr{{}})) },
+		"NetworkLists.Find": func(ctx context.Context, c *client) error {
+			_, _, err := c.NetworkLists.Find(ctx, []netip.Addr{{}})
+			return err
+		},
 		"NetworkLists.List": func(ctx context.Context, c *client) error {
 			return errorOf(c.NetworkLists.List(ctx, webdelivery.NetworkListOptions{Type: "IPX"}))
 		},
@@ -102,7 +105,7 @@ func TestWrongArgumentsAreErrInvalid(t *testing.T) {
 				return fixture.Response(http.StatusOK, []byte(`{}`)), nil
 			}), func(ctx context.Context, c *webdelivery.Client) { err = call(ctx, c) })
 			require.ErrorIs(t, err, webdelivery.ErrInvalid, "if the operation has no argument that can be wrong, add it to withoutArguments")
-			require.NotErrorIs(t, err, webdelivery.ErrPlanRefused)
+			require.NotErrorAs(t, err, new(*webdelivery.PlanError))
 			assert.Equal(t, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 			assert.Zero(t, requests.Load())
 		})

@@ -57,8 +57,9 @@ func listReads() []Operation {
 				return c.NetworkLists.GetByName(ctx, listName)
 			}),
 		},
-		reads("NetworkLists.Find", lists, shown(func(ctx context.Context, c *webdelivery.Client, _ *Use) (*webdelivery.FindResult, error) {
-			return c.NetworkLists.Find(ctx, []netip.Addr{netip.MustParseAddr(oldEntry)})
+		reads("NetworkLists.Find", lists, shown(func(ctx context.Context, c *webdelivery.Client, _ *Use) ([]webdelivery.NetworkListMatch, error) {
+			matches, unreadable, err := c.NetworkLists.Find(ctx, []netip.Addr{netip.MustParseAddr(oldEntry)})
+			return append(matches, unreadable...), err
 		})),
 	}
 }
