@@ -11,10 +11,7 @@ import (
 )
 
 // Auth holds the credentials of a client. Create it with [BasicAuth], [SessionAuth], their Func variants, or
-// [SessionToken]; the zero value is invalid. Printing, logging or encoding an Auth never shows a secret. (Service
-// document, [section 5].)
-//
-// [section 5]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#5-authentication
+// [SessionToken]; the zero value is invalid. Printing, logging or encoding an Auth never shows a secret. (Section 5.)
 type Auth struct {
 	mode     authMode
 	username string // set by always

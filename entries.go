@@ -65,9 +65,8 @@ type AddEntriesResult struct {
 }
 
 // AddEntries adds up to 50,000 entries to a list, 5,000 per call, in order. The entries are either IP addresses and
-// CIDR ranges, or country codes, which are sent in upper case. An entry that is given twice is sent once (open point 27
-// says which entries are the same), and one that the list already holds stays there once (open point 26). Without
-// entries, AddEntries sends nothing.
+// CIDR ranges, or country codes, which are sent in upper case. An entry that is given twice is sent once, and one that
+// the list already holds stays there once. Without entries, AddEntries sends nothing.
 //
 // If an entry is of neither kind, if the kinds are mixed, or if there are more entries than a list can hold, AddEntries
 // returns a [*ValidationError] and sends nothing. If a call fails, AddEntries stops and returns the result so far
@@ -171,9 +170,9 @@ type RemoveEntriesResult struct {
 }
 
 // RemoveEntries removes entries by their values: addresses, ranges or countries. It removes every entry that means the
-// same as a value, however it is written (open point 27): 2001:DB8::1 is 2001:db8::1, and de is DE. An address does not
-// remove a range that contains it; [NetworkListsService.Find] shows such ranges. A value that the list does not hold is
-// not an error; it is returned in NotInList. If a value is no address, range or two-letter code, RemoveEntries returns a
+// same as a value, however it is written: 2001:DB8::1 is 2001:db8::1, and de is DE. An address does not remove a range
+// that contains it; [NetworkListsService.Find] shows such ranges. A value that the list does not hold is not an error;
+// it is returned in NotInList. If a value is no address, range or two-letter code, RemoveEntries returns a
 // [*ValidationError] and removes nothing. Without values, it sends nothing.
 //
 // RemoveEntries reads the list, and sends one request per entry, 4 at a time. If one fails, it sends no more, and
@@ -317,9 +316,9 @@ func (s *NetworkListsService) deleteEntry(ctx context.Context, id, entryID strin
 }
 
 // ClearEntries removes all entries and keeps the list. It sends up to three requests: to read the list, which has the
-// address for the deletion (open point 24), to clear it, and to see how many entries are left, including those that
-// others added meanwhile. If some are left, or if it cannot read that, it returns an error together with the task, with
-// the outcome [OutcomeUnknown]: call it again.
+// address for the deletion, to clear it, and to see how many entries are left, including those that others added
+// meanwhile. If some are left, or if it cannot read that, it returns an error together with the task, with the outcome
+// [OutcomeUnknown]: call it again.
 //
 // If the response has a task that is not complete, the entries may go only when it completes, so ClearEntries does not
 // look: wait with [TasksService.Wait], and read Total of [NetworkListsService.Entries] with a Count of 1. If the

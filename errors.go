@@ -94,10 +94,8 @@ func outcomeWithin(err error) (outcome Outcome, found bool) {
 }
 
 // Error is a call that failed or that the service rejected. It never contains a credential: Header has no Set-Cookie,
-// and passwords and tokens of the client are removed everywhere else. Of a refused login it has only the
-// status, some headers and the request id. (Service document, [section 7].)
-//
-// [section 7]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#7-errors
+// and passwords and tokens of the client are removed everywhere else. Of a refused login it has only the status, some
+// headers and the request id. (Section 7.)
 type Error struct {
 	StatusCode  int         // HTTP status of the last response, or of the refused login; 0 if there is none
 	Code        int         // code in the body of the response; 0 if there is none

@@ -27,9 +27,7 @@ import (
 // a time may use it, in one loop at a time.
 //
 // After a break, Export resumes two seconds before the last event and skips what it has yielded, so it does not matter
-// whether the service includes events at the very start or end of a time range. (Service document, [section 4.3].)
-//
-// [section 4.3]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#43-security-statistics-endpoints
+// whether the service includes events at the very start or end of a time range. (Section 4.3.)
 type Export struct {
 	family  *StatsFamily[EventsQuery]
 	params  statsParams

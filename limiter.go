@@ -51,10 +51,8 @@ type Permit struct {
 
 // WithPurgeLimiter replaces the default limiter of purges. Every purge waits for it, retries included. By default, at
 // most two purges are on their way or have arrived within the last 1.05 s, so no three arrive within a second. This
-// holds for all clients of the process with the same origin and customer. With any limiter, purges also slow down while
-// the service refuses them as too fast. (Service document, [section 8].)
-//
-// [section 8]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#8-limits
+// holds for all clients of the process with the same origin and customer. With any limiter, purges also slow down
+// while the service refuses them as too fast. (Section 8.)
 func WithPurgeLimiter(limiter Limiter) Option {
 	return func(s *settings) error {
 		if limiter == nil {

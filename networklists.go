@@ -21,12 +21,10 @@ import (
 
 // NetworkListsService manages named lists of IP addresses or countries, which WAF rules, blocking and throttling use.
 // Use it as [Client.NetworkLists]. It is safe for concurrent use. Its methods are those of the service document,
-// [section 4.6].
+// section 4.6.
 //
 // An id is a UUID. Calls return a [*ValidationError] for an empty id and [ErrNotFound] for an unknown one. Users who
 // may not view the configuration get [ErrForbidden].
-//
-// [section 4.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#46-network-lists
 type NetworkListsService struct {
 	conn   *conn
 	tasks  *TasksService
@@ -49,9 +47,7 @@ const (
 	ListTypeGEO NetworkListType = "GEO"
 )
 
-// NetworkList is a named list. Times are in UTC. (Service document, [section 2.6].)
-//
-// [section 2.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#26-network-list
+// NetworkList is a named list. Times are in UTC. (Section 2.6.)
 type NetworkList struct {
 	URI         string          `json:"uri"`           // address of the list
 	ID          string          `json:"id"`            // UUID
@@ -76,9 +72,7 @@ func (l *NetworkList) lacks() string {
 	return lacksID(l.ID)
 }
 
-// NetworkListEntry is one entry of a list, as in the entries collection. (Service document, [section 2.6].)
-//
-// [section 2.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#26-network-list
+// NetworkListEntry is one entry of a list, as in the entries collection. (Section 2.6.)
 type NetworkListEntry struct {
 	URI               string    `json:"uri"`                         // address of the entry
 	ID                string    `json:"id"`                          // UUID; DeleteEntry takes it
@@ -334,9 +328,8 @@ func (s *NetworkListsService) usable(id string) error {
 	return s.unusable("the list has the id %q, which cannot be part of an address", redact.Line(id))
 }
 
-// Delete permanently removes a list and all its data. If the response names no task (open point 23), or if an earlier
-// attempt of the call removed the list, the task is complete and has no id. If the list does not exist, Delete returns
-// [ErrNotFound].
+// Delete permanently removes a list and all its data. If the response names no task, or if an earlier attempt of the
+// call removed the list, the task is complete and has no id. If the list does not exist, Delete returns [ErrNotFound].
 func (s *NetworkListsService) Delete(ctx context.Context, id string) (*Task, error) {
 	return s.change(ctx, at("NetworkLists.Delete", http.MethodDelete, listPath, id), id)
 }

@@ -27,7 +27,7 @@ import (
 // range end in the past, where no rows are added.
 //
 // For a collection, Path, Page and Reason are set: it changed while it was read, a page is not the requested one or
-// repeats earlier ones, or the pages end too early or do not say where. (Open point 2.)
+// repeats earlier ones, or the pages end too early or do not say where.
 type IncompleteError struct {
 	Got    int64  // rows in the response
 	Total  int64  // total_results of the response
@@ -85,11 +85,9 @@ func pagedCall(p *problems, operation, path string, options any) call {
 
 // Page is one page of a collection. List and Entries return it; the sequences of All and AllEntries read all pages.
 //
-// A response may be a bare array or omit members (open point 2). Then Total, PageCount and PageIndex are 0 and the
-// addresses are empty. If the response does not say whether more pages exist, HasMore is true. It is false if the
-// page is empty, or if Total says that this first page has everything. (Service document, [section 2.6].)
-//
-// [section 2.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#26-network-list
+// A response may be a bare array or omit members. Then Total, PageCount and PageIndex are 0 and the addresses are
+// empty. If the response does not say whether more pages exist, HasMore is true. It is false if the page is empty, or
+// if Total says that this first page has everything. (Section 2.6.)
 type Page[T any] struct {
 	URI       string `json:"uri"`                // address of this page, with its count and page
 	Items     []T    `json:"items"`              // items of this page, never nil
@@ -153,7 +151,7 @@ type pageBody[T any] struct {
 	Page[T] // the other members
 
 	Items   []*T    `json:"items"` // null is nil, in the list and for the list
-	Tasks   []*T    `json:"tasks"` // another name for items (open point 2)
+	Tasks   []*T    `json:"tasks"` // another name for items
 	HasMore *bool   `json:"has_more"`
 	NextURI *string `json:"next_uri"` // set it to missingAddress before decoding: null, as on the last page, makes it nil
 }

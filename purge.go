@@ -12,10 +12,8 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
-// PurgeService removes content from the caches. Use it as [Client.Purge]. It is safe for concurrent use. (Service
-// document, [section 4.4].)
-//
-// [section 4.4]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#44-cache-purge-and-transactions
+// PurgeService removes content from the caches. Use it as [Client.Purge]. It is safe for concurrent use. (Section
+// 4.4.)
 type PurgeService struct{ conn *conn }
 
 // PurgeAction is what a purge does with the objects that it matches.
@@ -29,18 +27,14 @@ const (
 	ActionExpire PurgeAction = "EXPIRE"
 )
 
-// PurgeRequest is one purge of any number of URIs. (Service document, [section 2.2].)
-//
-// [section 2.2]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#22-purge-request-request-body
+// PurgeRequest is one purge of any number of URIs. (Section 2.2.)
 type PurgeRequest struct {
 	Action PurgeAction `json:"action"` // default ActionPurge
 	URIs   []PurgeURI  `json:"uris"`   // at least one; the service sets no upper limit
 }
 
-// PurgeReceipt is the service's response to a purge. Any process can wait for the purge by its TransactionID.
-// (Service document, [section 2.3].)
-//
-// [section 2.3]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#23-purge-response-and-transaction-status
+// PurgeReceipt is the service's response to a purge. Any process can wait for the purge by its TransactionID. (Section
+// 2.3.)
 type PurgeReceipt struct {
 	Code          int    `json:"code"`                   // HTTP status of the validation
 	Description   string `json:"description"`            // the service's words

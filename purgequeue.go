@@ -139,11 +139,9 @@ func undecided(host string, alone int) error {
 // PurgeQueue combines the purges of any number of goroutines into few requests. [PurgeService.NewQueue] creates it.
 // Close it at the end. It is safe for concurrent use, and has no goroutine while it has nothing to do.
 //
-// A queue's throughput depends on how many URIs are waiting when each request goes out. 20,000 URIs from 200 goroutines
-// take 52 s with one URI per call and 1.2 s with 100 URIs per call. Pass all URIs that you have to one Purge, or call
-// it from more goroutines. (Service document, [section 8].)
-//
-// [section 8]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#8-limits
+// A queue's throughput depends on how many URIs are waiting when each request goes out. 20,000 URIs from 200
+// goroutines take 52 s with one URI per call and 1.2 s with 100 URIs per call. Pass all URIs that you have to one
+// Purge, or call it from more goroutines. (Section 8.)
 type PurgeQueue struct {
 	service *PurgeService
 	options QueueOptions
@@ -201,9 +199,7 @@ func (s *PurgeService) NewQueue(options QueueOptions) (*PurgeQueue, error) {
 // never accepted one ([ErrHostRefused]). Short calls need not wait for all longer ones.
 //
 // Purge waits until the context ends, even if the next permit comes later. If the context ends before the URIs are
-// sent, they leave the queue, and the outcome is [OutcomeNotApplied]. (Service document, [section 4.4].)
-//
-// [section 4.4]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#44-cache-purge-and-transactions
+// sent, they leave the queue, and the outcome is [OutcomeNotApplied]. (Section 4.4.)
 func (q *PurgeQueue) Purge(ctx context.Context, uris ...PurgeURI) ([]*PurgeReceipt, error) {
 	distinct, bytes, err := q.check(uris)
 	if err != nil {

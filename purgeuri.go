@@ -26,25 +26,19 @@ type PurgeURI struct {
 	CacheKeyModifierRegex string `json:"cache_key_modifier_regex,omitempty"` // "" matches any; see WithCacheKeyModifier
 }
 
-// Exact matches one object of one protocol: https://host/path and http://host/path are two objects. The pattern is sent
-// unchanged. It needs a protocol, without which the service would take it as http alone, and a host, and may not end in
-// *, which is not a wildcard. (Service document, [section 4.4].)
-//
-// [section 4.4]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#44-cache-purge-and-transactions
+// Exact matches one object of one protocol: https://host/path and http://host/path are two objects. The pattern is
+// sent unchanged. It needs a protocol, without which the service would take it as http alone, and a host, and may not
+// end in *, which is not a wildcard. (Section 4.4.)
 func Exact(uri string) PurgeURI { return PurgeURI{MatchMode: matchExact, URIPattern: uri} }
 
 // Prefix matches everything under a directory, or every name that starts with the pattern, over http and https. The
 // protocol is optional: host/path is enough. The pattern needs a host and is sent unchanged. A * after the domain is
-// invalid, because it is not a wildcard there. (Service document, [section 4.4].)
-//
-// [section 4.4]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#44-cache-purge-and-transactions
+// invalid, because it is not a wildcard there. (Section 4.4.)
 func Prefix(uri string) PurgeURI { return PurgeURI{MatchMode: matchPrefix, URIPattern: uri} }
 
 // WithCacheKeyModifier returns a copy of a Prefix that only matches objects with this modifier in their cache key. The
 // modifier is a plain string, which may end in a single *, the wildcard. If it has another *, or u is an [Exact], the
-// purge returns a [*ValidationError]. (Service document, [section 2.2].)
-//
-// [section 2.2]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#22-purge-request-request-body
+// purge returns a [*ValidationError]. (Section 2.2.)
 func (u PurgeURI) WithCacheKeyModifier(modifier string) PurgeURI {
 	u.CacheKeyModifierRegex = modifier
 	return u

@@ -10,9 +10,7 @@ import (
 
 // Row is one result of a statistics query: its values in the order of the columns. A streamed Row is valid until the
 // next step of its sequence, and only one goroutine may read it; to keep it, use Clone. A Row of a [Result] or a clone
-// stays valid, and any number of goroutines may read it. The zero value has no values. (Service document, [section 2.4].)
-//
-// [section 2.4]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#24-security-statistics-query-result
+// stays valid, and any number of goroutines may read it. The zero value has no values. (Section 2.4.)
 type Row struct{ row rowjson.Row }
 
 // Columns returns the names of the values in order; nil for the zero Row. The caller may change the slice.

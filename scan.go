@@ -31,12 +31,10 @@ var scanned = rowjson.Fields{Tag: "stats", Value: func(pointer any) *rowjson.Val
 //	}
 //	for event, err := range webdelivery.Scan[Event](client.Stats.Events.All(ctx, query)) { ... }
 //
-// If a value does not fit its field, Scan yields a [*ScanError], which has the whole row, and goes on with the next row if
-// the loop does. A null fits only a pointer or a [Value]. All other errors end Scan: those of the rows, [ErrBadResponse]
-// if rows lack the column of a field, and a [*ValidationError], without a request, if T cannot be scanned into. Unlike a
-// [Row], what Scan yields stays valid. (Service document, [section 2.4].)
-//
-// [section 2.4]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#24-security-statistics-query-result
+// If a value does not fit its field, Scan yields a [*ScanError], which has the whole row, and goes on with the next
+// row if the loop does. A null fits only a pointer or a [Value]. All other errors end Scan: those of the rows,
+// [ErrBadResponse] if rows lack the column of a field, and a [*ValidationError], without a request, if T cannot be
+// scanned into. Unlike a [Row], what Scan yields stays valid. (Section 2.4.)
 func Scan[T any](rows iter.Seq2[Row, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var value T

@@ -17,16 +17,11 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
-// SessionsService creates sessions. Use it as [Client.Sessions]. It is safe for concurrent use. (Service document,
-// [section 4.5].)
-//
-// [section 4.5]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#45-sessions
+// SessionsService creates sessions. Use it as [Client.Sessions]. It is safe for concurrent use. (Section 4.5.)
 type SessionsService struct{ conn *conn }
 
 // Session is a session of the service. Its ID is a credential: whoever has it can act as the user. A Session that is
-// printed, logged or encoded as JSON or XML does not show its ID. (Service document, [section 5].)
-//
-// [section 5]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#5-authentication
+// printed, logged or encoded as JSON or XML does not show its ID. (Section 5.)
 type Session struct {
 	ID string `json:"-" xml:"-"` // not empty; sent as the value of the cookie authtoken
 }
@@ -35,8 +30,8 @@ type Session struct {
 // itself does not use the session: with [SessionAuth], it creates its own.
 //
 // If user name or password are wrong, Create returns [ErrUnauthorized] and does not retry. If the response has no
-// session id, it returns [ErrBadResponse]. With [SessionToken], the client cannot log in: Create returns an [*Error] and
-// sends nothing. (Open point 5.)
+// session id, it returns [ErrBadResponse]. With [SessionToken], the client cannot log in: Create returns an [*Error]
+// and sends nothing.
 func (s *SessionsService) Create(ctx context.Context) (*Session, error) {
 	r, err := s.conn.send(ctx, describe("Sessions.Create", http.MethodPost, sessionsPath, ""))
 	if err != nil {

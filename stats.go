@@ -13,10 +13,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/rowjson"
 )
 
-// StatsService reads security statistics. Use it as [Client.Stats]. It is safe for concurrent use. (Service document,
-// [section 4.3].)
-//
-// [section 4.3]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#43-security-statistics-endpoints
+// StatsService reads security statistics. Use it as [Client.Stats]. It is safe for concurrent use. (Section 4.3.)
 type StatsService struct {
 	conn *conn
 
@@ -74,10 +71,8 @@ type StatsFamily[Q StatsQuery] struct {
 	refused error // the category is unknown
 }
 
-// Result is a whole response in compact form. Any number of goroutines may read it. [Result.Truncated] reports
-// whether more rows match than it has. (Service document, [section 2.4].)
-//
-// [section 2.4]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#24-security-statistics-query-result
+// Result is a whole response in compact form. Any number of goroutines may read it. [Result.Truncated] reports whether
+// more rows match than it has. (Section 2.4.)
 type Result struct {
 	Columns      []string `json:"columns"`       // column names, in the order of the values of a row
 	Rows         []Row    `json:"rows"`          // valid as long as the Result
@@ -309,8 +304,8 @@ func (f *StatsFamily[Q]) parameters(p *statsParams) (string, error) {
 	return p.encode(f.conn.dialect.StartTimeParam)
 }
 
-// Head returns the headers of the family's base path, without cookies and other credentials. It sends the parameters of
-// the query, which the service may require. (Open point 36.)
+// Head returns the headers of the family's base path, without cookies and other credentials. It sends the parameters
+// of the query, which the service may require.
 func (f *StatsFamily[Q]) Head(ctx context.Context, query Q) (http.Header, error) {
 	p := query.params()
 	parameters, err := f.parameters(&p)
@@ -325,7 +320,7 @@ func (f *StatsFamily[Q]) Head(ctx context.Context, query Q) (http.Header, error)
 }
 
 // Dimensions returns the names of the dimensions of the family. If the list has an unknown shape, it returns
-// [ErrBadResponse], and the Body of the [*Error] has the list (open point 14).
+// [ErrBadResponse], and the Body of the [*Error] has the list.
 func (f *StatsFamily[Q]) Dimensions(ctx context.Context) ([]string, error) {
 	return f.names(ctx, "dimensions")
 }
@@ -337,10 +332,8 @@ func (f *StatsFamily[Q]) Metrics(ctx context.Context) ([]string, error) {
 }
 
 // Groupings returns the sets of dimensions that one query of the family may ask for together. Raw events have none, so
-// Groupings of Events returns a [*ValidationError]. If the list has an unknown shape, it returns [ErrBadResponse] (open
-// point 14). (Service document, [section 4.3].)
-//
-// [section 4.3]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#43-security-statistics-endpoints
+// Groupings of Events returns a [*ValidationError]. If the list has an unknown shape, it returns [ErrBadResponse].
+// (Section 4.3.)
 func (f *StatsFamily[Q]) Groupings(ctx context.Context) ([][]string, error) {
 	return f.list(ctx, "groupings")
 }

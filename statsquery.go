@@ -14,13 +14,10 @@ import (
 )
 
 // Names of dimensions, with the type that [Scan] reads each into. The service may have others, so a query may use any
-// string. The words in a column differ between services, even in letter case (open point 43), so read some events
-// before you filter by a word. A column may contain null, which only a pointer to the type can hold. (Service document,
-// [section 2.5].)
-//
-// [section 2.5]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#25-dimensions-and-metrics
+// string. The words in a column differ between services, even in letter case, so read some events before you filter by
+// a word. A column may contain null, which only a pointer to the type can hold. (Section 2.5.)
 const (
-	DimEventTimestamp           = "event_timestamp_ms"          // when the request was received: a time.Time; in aggregated rows see open point 35
+	DimEventTimestamp           = "event_timestamp_ms"          // when the request was received: a time.Time; in aggregated rows the start of the bucket
 	DimEventSeverity            = "event_severity"              // how severe the event is, a word: a string
 	DimEventType                = "event_type"                  // type of the event, a word such as CUSTOM: a string
 	DimEventAction              = "event_action"                // action on the event, a word such as WARN: a string
@@ -66,10 +63,8 @@ const (
 
 // Granularity is the width of the time buckets of a trend. [GranularityFor] returns one that suits the time range. If
 // the service no longer has data that fine for the whole time range, or the range begins or ends within a day of
-// [GranularityDay], which is one of UTC (open point 35), some hits are only partial sums, and [StatsFamily.Warnings] says
-// so. (Service document, [section 4.2].)
-//
-// [section 4.2]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#42-common-rules-for-security-statistics-queries
+// [GranularityDay], which is one of UTC, some hits are only partial sums, and [StatsFamily.Warnings] says so. (Section
+// 4.2.)
 type Granularity string
 
 // The granularities of the service, with how long it keeps the data of each.
@@ -81,9 +76,7 @@ const (
 
 // GranularityFor returns the finest granularity that the service has for the whole time range: 5minute if it starts
 // within the last week, hour within the last month, otherwise day. Pass time.Now() as now; tests pass a fixed time.
-// (Service document, [section 8]; open point 13.)
-//
-// [section 8]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#8-limits
+// (Section 8.)
 func GranularityFor(start, end, now time.Time) Granularity {
 	if end.Before(start) {
 		start = end
@@ -110,9 +103,7 @@ func monthBefore(now time.Time) time.Time {
 }
 
 // EventsRetention returns the earliest time of raw events: the start of the UTC day three days before now. Pass
-// time.Now(); tests pass a fixed time. (Service document, [section 6].)
-//
-// [section 6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#6-events
+// time.Now(); tests pass a fixed time. (Section 6.)
 func EventsRetention(now time.Time) time.Time {
 	return now.UTC().Truncate(24*time.Hour).AddDate(0, 0, -3)
 }
@@ -120,8 +111,8 @@ func EventsRetention(now time.Time) time.Time {
 // Desc sorts by a dimension or metric, largest first, in the SortBy of a query. The name alone sorts smallest first.
 func Desc(name string) string { return "-" + name }
 
-// EventsQuery requests raw events. Whether an event at exactly Start or End belongs to the range depends on the service
-// (open point 33).
+// EventsQuery requests raw events. Whether an event at exactly Start or End belongs to the range depends on the
+// service.
 type EventsQuery struct {
 	Dimensions []string     // requested columns, at least one, none twice; the service always adds event_timestamp_ms as the first
 	Start, End time.Time    // time range, in the years 1 to 9999; sent in whole seconds of UTC without a fraction
@@ -132,7 +123,7 @@ type EventsQuery struct {
 
 // TrendsQuery requests hits over time, or their totals. With [DimEventTimestamp] among the dimensions, there is a row
 // for each bucket of the Granularity, with the time at which the bucket begins. Without it, a row counts the hits of
-// the whole time range: a total. (Open point 35.)
+// the whole time range: a total.
 type TrendsQuery struct {
 	Dimensions  []string     // at least one; must form a valid grouping set, see Groupings
 	Metrics     []string     // default MetricHits
@@ -145,7 +136,7 @@ type TrendsQuery struct {
 
 // WAFTopKQuery requests the 20 largest groups of a WAF top-K. It has no limit and no order: sort the rows yourself.
 type WAFTopKQuery struct {
-	Dimensions []string     // must form a valid grouping set, see Groupings; none: that of the category, if it is known (open point 47)
+	Dimensions []string     // must form a valid grouping set, see Groupings; none: that of the category, if it is known
 	Metrics    []string     // default MetricHits
 	Start, End time.Time    // as in EventsQuery
 	Filter     filters.Expr // nil: no filter
@@ -153,7 +144,7 @@ type WAFTopKQuery struct {
 
 // TrafficShapingTopKQuery requests the largest groups of a traffic shaping top-K, up to 1,000.
 type TrafficShapingTopKQuery struct {
-	Dimensions []string     // must form a valid grouping set, see Groupings; none: that of the category, if it is known (open point 47)
+	Dimensions []string     // must form a valid grouping set, see Groupings; none: that of the category, if it is known
 	Metrics    []string     // default MetricHits
 	Start, End time.Time    // as in EventsQuery
 	Filter     filters.Expr // nil: no filter
@@ -162,9 +153,7 @@ type TrafficShapingTopKQuery struct {
 }
 
 // StatsQuery is the query of one family. Calls only read it. If it is invalid, they return a [*ValidationError].
-// (Service document, [section 4.2]; open point 34.)
-//
-// [section 4.2]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#42-common-rules-for-security-statistics-queries
+// (Section 4.2.)
 type StatsQuery interface {
 	EventsQuery | TrendsQuery | WAFTopKQuery | TrafficShapingTopKQuery
 
@@ -330,7 +319,7 @@ var (
 	shapingTrendsRules = statsRules{name: "Stats.TrafficShapingTrends", path: "/stats/security/trafficshaping/trends", aggregated: true, granularity: true}
 )
 
-// The dimension of each category; "" where the service document does not name it (open point 47).
+// The dimension of each category; "" where the service document does not name it.
 var (
 	wafCategories = map[WAFCategory]string{
 		"browser": "client_browser", "clientip": "client_ip", "country": "client_country_code", "requestpath": "",

@@ -19,15 +19,11 @@ import (
 )
 
 // TasksService reads the records of long-running operations. Use it as [Client.Tasks]. It is safe for concurrent use.
-// (Service document, [section 4.1].)
-//
-// [section 4.1]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#41-tasks
+// (Section 4.1.)
 type TasksService struct{ conn *conn }
 
 // Task is the record of a long-running operation. If the service omits a member, its field has the zero value. Times
-// are in UTC. (Service document, [section 2.1].)
-//
-// [section 2.1]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#21-task
+// are in UTC. (Section 2.1.)
 type Task struct {
 	ID          string     `json:"id"`                    // unique
 	URI         string     `json:"uri,omitempty"`         // address of the task
@@ -101,7 +97,7 @@ func (s *TasksService) List(ctx context.Context, options TaskListOptions) (*Page
 // a large Count there are few pages, so this is rare.
 //
 // If no page announces anything, All asks for the next page until one is empty or shorter than the first. If that does
-// not show where the end is, it yields an [*IncompleteError]. (Open point 2.)
+// not show where the end is, it yields an [*IncompleteError].
 func (s *TasksService) All(ctx context.Context, options TaskListOptions) iter.Seq2[Task, error] {
 	return eachItem[Task](ctx, s.conn, s.listCall(options), 0)
 }
@@ -131,9 +127,7 @@ func (s *TasksService) listCall(options TaskListOptions) call {
 //   - 10 minutes without a successful poll ([WaitMaxOutage])
 //   - the end of the context or of WaitTimeout. If the last poll failed, the error matches that of the poll, too.
 //
-// Wait polls /tasks/{id}, whatever the task's own uri says (open point 1). (Service document, [section 2.1].)
-//
-// [section 2.1]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#21-task
+// Wait polls /tasks/{id}, whatever the task's own uri says. (Section 2.1.)
 func (s *TasksService) Wait(ctx context.Context, id string, options ...WaitOption) (*Task, error) {
 	cl := s.taskCall(id)
 	if cl.invalid != nil {
@@ -162,12 +156,9 @@ func (s *TasksService) Wait(ctx context.Context, id string, options ...WaitOptio
 //
 // If there is an error, each returned task is the last state that was read, or nil if it was never read.
 //
-// WaitAll polls 4 pending tasks at a time, in their order, and waits for the interval of a Wait unless all 4 have ended.
-// Those that have not come behind the others. So it sends one request for each task, and up to 4 in each interval, and
-// may learn only after n/4 intervals that one of n pending tasks has ended.
-// (Service document, [section 2.1].)
-//
-// [section 2.1]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#21-task
+// WaitAll polls 4 pending tasks at a time, in their order, and waits for the interval of a Wait unless all 4 have
+// ended. Those that have not come behind the others. So it sends one request for each task, and up to 4 in each
+// interval, and may learn only after n/4 intervals that one of n pending tasks has ended. (Section 2.1.)
 func (s *TasksService) WaitAll(ctx context.Context, ids []string, options ...WaitOption) ([]*Task, error) {
 	w, err := newWaiter(options)
 	if err != nil {

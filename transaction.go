@@ -14,9 +14,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
-// Transaction is the state of a purge. (Service document, [section 2.3].)
-//
-// [section 2.3]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#23-purge-response-and-transaction-status
+// Transaction is the state of a purge. (Section 2.3.)
 type Transaction struct {
 	Code              int       `json:"code"`                           // 400 or more: the purge ended badly
 	Description       string    `json:"description"`                    // the service's words for the code
@@ -29,7 +27,7 @@ type Transaction struct {
 }
 
 // Pending reports whether the purge is in progress: the transaction has not failed, and its status is PENDING in any
-// letter case, or empty because it was never read, or the service sent the placeholder of a pending end_ts. (Open
+// letter case, or empty because it was never read, or the service sent the placeholder of a pending end_ts. 
 // point 9.)
 func (t *Transaction) Pending() bool {
 	return !t.endedBadly() && (t.Status == "" || strings.EqualFold(t.Status, "PENDING") || !t.EndTS.IsZero() && t.EndTS.Unix() < 0)
@@ -115,9 +113,7 @@ func transactionCall(id int64) call {
 //
 // A transient failure of a poll does not end Wait; [TasksService.Wait] lists the errors that do. Without a deadline
 // and without [WaitTimeout], Wait ends by itself only when nothing could be read for 10 minutes ([WaitMaxOutage]).
-// After an error, the purge itself goes on, and its outcome is [OutcomeUnknown]. (Service document, [section 3].)
-//
-// [section 3]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#3-states-and-transitions
+// After an error, the purge itself goes on, and its outcome is [OutcomeUnknown]. (Section 3.)
 func (s *PurgeService) Wait(ctx context.Context, transactionID int64, options ...WaitOption) (*Transaction, error) {
 	tx, err := s.wait(ctx, transactionID, false, s.conn.fetchTransaction, options)
 	if err != nil {
@@ -170,7 +166,7 @@ func (s *PurgeService) wait(ctx context.Context, id int64, known bool, read func
 }
 
 // TransactionError is a purge transaction that ended badly, although all calls succeeded. Some of its URIs may be
-// purged, so its outcome is [OutcomeUnknown]. (Open point 9.)
+// purged, so its outcome is [OutcomeUnknown].
 type TransactionError struct {
 	Transaction *Transaction // its last state
 }

@@ -10,9 +10,7 @@
 // Expressions are immutable, comparable and safe for concurrent use. [Parse] parses an expression, for example from a
 // flag or a file.
 //
-// (Service document, [section 4.2].)
-//
-// [section 4.2]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#42-common-rules-for-security-statistics-queries
+// (Section 4.2.)
 package filters
 
 import (
@@ -20,9 +18,7 @@ import (
 	"unicode"
 )
 
-// Operator compares a dimension with a value. The zero value is invalid. (Service document, [section 4.2].)
-//
-// [section 4.2]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#42-common-rules-for-security-statistics-queries
+// Operator compares a dimension with a value. The zero value is invalid. (Section 4.2.)
 type Operator string
 
 // The operators that the service supports.
@@ -32,9 +28,7 @@ const (
 )
 
 // Expr is a filter expression: a [Filter], or several filters joined by [And] or [Or]. Two valid expressions are equal
-// (==) if their String is the same. A query without a filter has a nil Expr. (Service document, [section 4.2].)
-//
-// [section 4.2]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#42-common-rules-for-security-statistics-queries
+// (==) if their String is the same. A query without a filter has a nil Expr. (Section 4.2.)
 type Expr interface {
 	// String returns the expression as queries send it. Parse accepts it if Validate returns nil.
 	String() string

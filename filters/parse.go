@@ -18,10 +18,7 @@ func (e *SyntaxError) Error() string {
 }
 
 // Parse parses an expression in the form that [Expr].String returns. String of the result returns s unchanged. Parse
-// returns a [*SyntaxError] if s is empty, mixes AND and OR, or contains an invalid comparison. (Service document,
-// [section 4.2].)
-//
-// [section 4.2]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#42-common-rules-for-security-statistics-queries
+// returns a [*SyntaxError] if s is empty, mixes AND and OR, or contains an invalid comparison. (Section 4.2.)
 func Parse(s string) (Expr, error) {
 	var filters []Filter
 	var separator byte

@@ -8,10 +8,8 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// TaskSpec describes a task that begins when it is added. The zero value is a task that has already succeeded. (Service
-// document, [section 2.1].)
-//
-// [section 2.1]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#21-task
+// TaskSpec describes a task that begins when it is added. The zero value is a task that has already succeeded.
+// (Section 2.1.)
 type TaskSpec struct {
 	ID         string                // id; "" creates a new id; the id of an existing task replaces that task
 	Operation  string                // operation; "" omits the member
@@ -23,9 +21,7 @@ type TaskSpec struct {
 	ForeignURI string                // replaces the task's own address in uri; "" keeps it
 }
 
-// TaskError is the failure that a task ends with: the members of error_info. (Service document, [section 2.1].)
-//
-// [section 2.1]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#21-task
+// TaskError is the failure that a task ends with: the members of error_info. (Section 2.1.)
 type TaskError struct {
 	Message, Type string   // message and type
 	Details       []string // the messages in details
@@ -43,10 +39,7 @@ func (t TaskSpec) spec() testserver.TaskSpec {
 	}
 }
 
-// NetworkListSpec describes a network list to be created. The zero value is an empty list of type IP. (Service
-// document, [section 2.6].)
-//
-// [section 2.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#26-network-list
+// NetworkListSpec describes a network list to be created. The zero value is an empty list of type IP. (Section 2.6.)
 type NetworkListSpec struct {
 	ID          string                      // id; "" creates a UUID; the id of an existing list replaces that list
 	Type        webdelivery.NetworkListType // type; "" means ListTypeIP
@@ -86,9 +79,7 @@ func (s *Server) Entries(id string) []string { return s.fake.Entries(id) }
 
 // Event is a security event record. A field with its zero value is absent, and null in a row. Invalid UTF-8, as an
 // attacker may send it, appears in rows unchanged. The exception is half of a surrogate pair encoded in three bytes,
-// such as "\xed\xa0\x80", which appears as an escape, here \ud800. (Service document, [section 2.5].)
-//
-// [section 2.5]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#25-dimensions-and-metrics
+// such as "\xed\xa0\x80", which appears as an escape, here \ud800. (Section 2.5.)
 type Event struct {
 	Time time.Time // event_timestamp_ms; truncated to milliseconds
 

@@ -81,9 +81,7 @@ func WithCustomer(name string) Option {
 	}
 }
 
-// User is a user of the service. (Service document, [section 5].)
-//
-// [section 5]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#5-authentication
+// User is a user of the service. (Section 5.)
 type User struct {
 	Name, Password string // required
 
@@ -137,9 +135,7 @@ func WithSessionLifetime(d time.Duration) Option {
 
 // WithPurgeRate makes the server accept at most n purge requests in any window of the given length, by [Server.Clock].
 // Both must be above 0. The server rejects the others with 503; [Dialect].TooFast changes that status. Default: 2 per
-// second. (Service document, [section 8].)
-//
-// [section 8]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#8-limits
+// second. (Section 8.)
 func WithPurgeRate(n int, window time.Duration) Option {
 	return func(set *settings) error {
 		if n <= 0 {
@@ -150,9 +146,9 @@ func WithPurgeRate(n int, window time.Duration) Option {
 	}
 }
 
-// WithRefusedPurgesCounted makes the server count the purges that it rejects as too fast, as if it had accepted them. A
-// client that retries too soon is then rejected again and again. The service document does not say whether they count
-// (open point 39). Default: they do not count; all other purges do, including those rejected for another reason.
+// WithRefusedPurgesCounted makes the server count the purges that it rejects as too fast, as if it had accepted them.
+// A client that retries too soon is then rejected again and again. The service document does not say whether they
+// count. Default: they do not count; all other purges do, including those rejected for another reason.
 func WithRefusedPurgesCounted() Option {
 	return func(set *settings) error {
 		set.config.CountRefused = true
@@ -197,9 +193,7 @@ func orAtOnce(d time.Duration) time.Duration {
 
 // WithHostPatterns sets the domains of the customer's properties, which are the domains that can be purged. A pattern
 // is a name, or "*." followed by a name; "*" stands for one or more labels. Without patterns, the server rejects every
-// purge. Default: example.com, example.net and all their subdomains. (Service document, [section 4.4], rule 3.)
-//
-// [section 4.4]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#44-cache-purge-and-transactions
+// purge. Default: example.com, example.net and all their subdomains. (Service document, section 4.4, rule 3.)
 func WithHostPatterns(patterns ...string) Option {
 	return func(set *settings) error {
 		if err := checkPatterns(patterns); err != nil {
