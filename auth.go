@@ -83,9 +83,6 @@ func SessionToken(token string) Auth {
 // String returns the method of authentication and the user name.
 func (a Auth) String() string { return strings.TrimSpace(string(a.mode) + " " + a.username) }
 
-// GoString returns the same as String.
-func (a Auth) GoString() string { return a.String() }
-
 // validate checks what can be known without calling the user's function.
 func (a Auth) validate() error {
 	switch {

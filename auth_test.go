@@ -428,12 +428,12 @@ func TestAnAuthIsPrintedByWayAndUser(t *testing.T) {
 		"token":         webdelivery.SessionToken("a-token"),
 		"":              {},
 	} {
-		for _, verb := range []string{"%v", "%+v", "%#v", "%s"} {
+		for _, verb := range []string{"%v", "%+v", "%s"} {
 			assert.Equal(t, want, fmt.Sprintf(verb, auth), verb)
 		}
 		var log strings.Builder
 		slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "auth", auth)
-		assert.NotContains(t, log.String(), fixture.Password)
+		assert.NotContains(t, log.String()+fmt.Sprintf("%#v", auth), fixture.Password)
 	}
 }
 
