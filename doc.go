@@ -21,7 +21,8 @@
 //
 // A [Client] has one field for each area of the service: [PurgeService], [TasksService], [StatsService],
 // [NetworkListsService] and [SessionsService]. Calls take requests as values, never change their arguments, and return
-// (T, error). Collections are sequences that read all pages and end with the first error. The [tour] shows each area.
+// (T, error). Collections are sequences that read all pages and end with the first error, which comes with a zero
+// value; ranging again sends new requests. The [tour] shows each area.
 //
 // # Concurrency
 //

@@ -137,9 +137,8 @@ func (s *NetworkListsService) List(ctx context.Context, options NetworkListOptio
 	return fetchPage[NetworkList](ctx, s.conn, options.call())
 }
 
-// All returns all lists without their entries, from the page of the options to the last. Ranging again sends new
-// requests. The first error ends the sequence and comes with a zero NetworkList. [TasksService.All] says how pages are
-// checked.
+// All returns all lists without their entries, from the page of the options to the last. [TasksService.All] says how
+// pages are checked.
 func (s *NetworkListsService) All(ctx context.Context, options NetworkListOptions) iter.Seq2[NetworkList, error] {
 	return eachItem[NetworkList](ctx, s.conn, options.call(), 0)
 }
@@ -233,13 +232,11 @@ func (s *NetworkListsService) Entries(ctx context.Context, id string, options En
 	return fetchPage[NetworkListEntry](ctx, s.conn, options.call(id))
 }
 
-// AllEntries returns all entries of a list, from the page of the options to the last. Ranging again sends new requests.
-// The first error ends the sequence and comes with a zero NetworkListEntry. If announced pages do not arrive, the error
-// is an [*IncompleteError]; [TasksService.All] says how pages are checked. Pages without numbers are read one after the
-// other, even with ReadAhead.
+// AllEntries returns all entries of a list, from the page of the options to the last. [TasksService.All] says how pages
+// are checked. Pages without numbers are read one after the other, even with ReadAhead.
 //
-// If a list changes while AllEntries reads it, the error is an [*IncompleteError], too. The removal of one entry together
-// with the addition of another may go unnoticed. [NetworkListsService.Get] reads all entries in one response.
+// The removal of one entry together with the addition of another, while AllEntries reads, may go unnoticed.
+// [NetworkListsService.Get] reads all entries in one response.
 func (s *NetworkListsService) AllEntries(ctx context.Context, id string, options EntryOptions) iter.Seq2[NetworkListEntry, error] {
 	return eachItem[NetworkListEntry](ctx, s.conn, options.call(id), options.ReadAhead)
 }

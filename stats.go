@@ -97,8 +97,7 @@ func (r *Result) All() iter.Seq2[Row, error] {
 // Query reads one response, of at most 10 rows if the Limit of the query is 0. [Result.Truncated] reports whether more
 // match; All streams every row. A trend that is cut because it has no Limit is logged ([WithLogger]).
 // [WithMaxResponseBytes] limits the response. If rows are missing, Query returns the partial Result together with an
-// [*IncompleteError]. With any other error, the Result is nil. If the response is not a result, the error is
-// [ErrBadResponse].
+// [*IncompleteError].
 func (f *StatsFamily[Q]) Query(ctx context.Context, query Q) (*Result, error) {
 	p := query.params()
 	parameters, err := f.parameters(&p)
@@ -160,14 +159,11 @@ func (f *StatsFamily[Q]) reading() rowjson.Config {
 // All streams rows in constant memory, yielding each row as it arrives. If the query has a Limit, All requests that
 // many rows, in the order asked for. Otherwise it streams all rows of the time range: it first reads total_results, and
 // then requests that many rows and 1,000 more, or 1 % if that is more, because the service may add rows in the
-// meantime. A row is valid until the next step. If the loop stops early, All closes the connection. Each range over the
-// sequence sends new requests; several goroutines may range over it at the same time.
+// meantime. A row is valid until the next step. If the loop stops early, All closes the connection.
 //
-// All ends with the first error, which comes with a zero Row. A response that is cut short always causes an error. If
-// rows are missing, or if there are as many as the limit that All chose itself, so that more may match, it is an
-// [*IncompleteError]. All retries a failed response only until its first row has arrived. If the response has a code of
-// 400 or more, All yields an [*Error] with that code; before the first row, it retries such a response like the HTTP
-// status.
+// A response that is cut short always causes an error. If rows are missing, or if there are as many as the limit that
+// All chose itself, so that more may match, it is an [*IncompleteError]. All retries a failed response only until its
+// first row has arrived.
 func (f *StatsFamily[Q]) All(ctx context.Context, query Q) iter.Seq2[Row, error] {
 	var s streaming
 	p := query.params()
@@ -189,11 +185,11 @@ func (f *StatsFamily[Q]) All(ctx context.Context, query Q) iter.Seq2[Row, error]
 	}
 }
 
-// Warnings says, in plain words, which part of the time range of a query the service may no longer have, so that rows are
-// missing or hits are too low: raw events before [EventsRetention], and trends finer than [GranularityFor] returns. With
-// GranularityDay it also says whether the range begins, or ends before today, within a day of UTC. It sends nothing, and
-// returns nil if there is nothing to report or the query is invalid. Query and All send such a query anyway, and log the
-// warnings, see [WithLogger]. Because clocks differ, data up to 5 minutes older than the limit causes no warning.
+// Warnings says, in plain words, which part of the time range of a query the service may no longer have, so that rows
+// are missing or hits are too low: raw events before [EventsRetention], and trends finer than [GranularityFor] returns.
+// With GranularityDay it also says whether the range begins, or ends before today, within a day of UTC. It sends
+// nothing, and returns nil if there is nothing to report or the query is invalid. Query and All send such a query
+// anyway, and log the warnings, see [WithLogger].
 func (f *StatsFamily[Q]) Warnings(query Q) []string {
 	p := query.params()
 	if _, err := f.parameters(&p); err != nil {

@@ -89,8 +89,7 @@ func (s *TasksService) List(ctx context.Context, options TaskListOptions) (*Page
 	return fetchPage[Task](ctx, s.conn, s.listCall(options))
 }
 
-// All returns all tasks, from the page of the options to the last, one page at a time. Ranging again sends new
-// requests. The first error ends the sequence and comes with a zero Task.
+// All returns all tasks, from the page of the options to the last, one page at a time.
 //
 // The options apply to every page. If the number of tasks changes meanwhile, if the pages contradict each other, or if
 // they end before all announced tasks have arrived, All yields an [*IncompleteError] after the tasks that it read. With
