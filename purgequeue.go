@@ -334,7 +334,7 @@ func (q *PurgeQueue) wait(ctx context.Context, receipt any) error {
 		defer q.mu.Unlock()
 		q.open[id] = p
 	}
-	note(Progress{Kind: "transaction", ID: strconv.FormatInt(id, 10)})
+	note(Progress{ID: strconv.FormatInt(id, 10)})
 	_, err := q.service.wait(ctx, id, true, q.poll, []WaitOption{WaitProgress(note)})
 	q.mu.Lock()
 	defer q.mu.Unlock()

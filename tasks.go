@@ -192,7 +192,7 @@ func (s *TasksService) waitAll(ctx context.Context, ids []string, w *waiter) ([]
 
 // polled returns a task as the item of a wait. Each good poll sets last.
 func (s *TasksService) polled(cl call, last **Task) *item {
-	it := &item{Progress: Progress{Kind: "task", ID: cl.id}}
+	it := &item{kind: "task", Progress: Progress{ID: cl.id}}
 	it.read = func(ctx context.Context) (Progress, error) {
 		t, err := fetch[Task](ctx, s.conn, cl)
 		if err != nil {

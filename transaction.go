@@ -150,7 +150,7 @@ func (s *PurgeService) wait(ctx context.Context, id int64, known bool, read func
 		return tx, err
 	}
 	w.known = known
-	err = w.wait(ctx, &item{Progress: Progress{Kind: "transaction", ID: cl.id}, read: func(ctx context.Context) (Progress, error) {
+	err = w.wait(ctx, &item{kind: "transaction", Progress: Progress{ID: cl.id}, read: func(ctx context.Context) (Progress, error) {
 		now, err := read(ctx, cl)
 		if err != nil {
 			return Progress{}, err

@@ -20,8 +20,7 @@ const bulkConcurrency = 4
 
 // Progress describes the last poll of a wait, for the function of [WaitProgress].
 type Progress struct {
-	Kind     string // what was polled: "task" or "transaction"
-	ID       string // its id
+	ID       string // of the task or transaction
 	Status   string // status in the response
 	Percent  int    // progress of a task, or percent_received_responses of a transaction
 	Complete bool   // it has ended; false if an error ends its polls
@@ -100,12 +99,13 @@ func newWaiter(options []WaitOption) (*waiter, error) {
 
 // item is a task or transaction that a wait polls.
 type item struct {
-	Progress                                         // Kind and ID, and what the last good poll showed
+	Progress                                         // ID, and what the last good poll showed
+	kind     string                                  // "task" or "transaction"
 	read     func(context.Context) (Progress, error) // returns Status, Percent and Complete
 	err      error                                   // why the item failed, or cannot be read
 }
 
-func (it *item) name() string  { return it.Kind + " " + redact.Line(it.ID) }
+func (it *item) name() string  { return it.kind + " " + redact.Line(it.ID) }
 func (it *item) pending() bool { return !it.Complete && it.err == nil }
 
 // polling is a wait in progress.
@@ -219,7 +219,7 @@ func (p *polling) ended(err error, early bool) error {
 	if len(p.items) == 1 {
 		text += only.name()
 	} else {
-		text += fmt.Sprintf("%d %ss", len(p.items), only.Kind)
+		text += fmt.Sprintf("%d %ss", len(p.items), only.kind)
 		var names []string
 		for _, it := range p.items {
 			if it.pending() {

@@ -107,9 +107,9 @@ func TestWaitReportsEveryPoll(t *testing.T) {
 		report := webdelivery.WaitProgress(func(p webdelivery.Progress) { seen = append(seen, p) })
 		require.NoError(f, w.wait(f.Context(), webdelivery.WaitInterval(time.Second), report))
 		assert.Equal(f, []webdelivery.Progress{
-			{Kind: w.kind, ID: w.id, Status: w.pending, Percent: 0},
-			{Kind: w.kind, ID: w.id, Status: w.pending, Percent: 50},
-			{Kind: w.kind, ID: w.id, Status: w.done, Percent: 100, Complete: true},
+			{ID: w.id, Status: w.pending, Percent: 0},
+			{ID: w.id, Status: w.pending, Percent: 50},
+			{ID: w.id, Status: w.done, Percent: 100, Complete: true},
 		}, seen)
 	})
 }

@@ -84,7 +84,7 @@ func purge(ctx context.Context, out io.Writer, client *webdelivery.Client, uri s
 		return fmt.Errorf("purge %s: %w", uri, err)
 	}
 	fmt.Fprintf(out, "Submitted a purge of %s; it is transaction %d.\n", uri, receipt.TransactionID)
-	transaction, err := client.Purge.Wait(ctx, receipt.TransactionID, showProgress(out))
+	transaction, err := client.Purge.Wait(ctx, receipt.TransactionID, showProgress(out, "transaction"))
 	if err != nil && ctx.Err() != nil {
 		return program.Advise(err, fmt.Sprintf("the purge continues; to wait again: purge -resume %d", receipt.TransactionID))
 	}
@@ -118,7 +118,7 @@ func watchTasks(ctx context.Context, out io.Writer, client *webdelivery.Client, 
 		fmt.Fprintln(out, "None of them is running.")
 		return nil
 	}
-	task, err := client.Tasks.Wait(ctx, running, showProgress(out), webdelivery.WaitTimeout(timeout))
+	task, err := client.Tasks.Wait(ctx, running, showProgress(out, "task"), webdelivery.WaitTimeout(timeout))
 	var failed *webdelivery.TaskError
 	switch {
 	case errors.As(err, &failed):
@@ -135,12 +135,12 @@ func watchTasks(ctx context.Context, out io.Writer, client *webdelivery.Client, 
 	return nil
 }
 
-func showProgress(out io.Writer) webdelivery.WaitOption {
+func showProgress(out io.Writer, kind string) webdelivery.WaitOption {
 	return webdelivery.WaitProgress(func(p webdelivery.Progress) {
 		if p.Err != nil {
-			fmt.Fprintf(out, "  %s %s: %v; polling again\n", p.Kind, p.ID, p.Err)
+			fmt.Fprintf(out, "  %s %s: %v; polling again\n", kind, p.ID, p.Err)
 			return
 		}
-		fmt.Fprintf(out, "  %s %s: %s, %d %%\n", p.Kind, p.ID, p.Status, p.Percent)
+		fmt.Fprintf(out, "  %s %s: %s, %d %%\n", kind, p.ID, p.Status, p.Percent)
 	})
 }
