@@ -27,8 +27,7 @@ type Transaction struct {
 }
 
 // Pending reports whether the purge is in progress: the transaction has not failed, and its status is PENDING in any
-// letter case, or empty because it was never read, or the service sent the placeholder of a pending end_ts. 
-// point 9.)
+// letter case, or empty because it was never read, or the service sent the placeholder of a pending end_ts.
 func (t *Transaction) Pending() bool {
 	return !t.endedBadly() && (t.Status == "" || strings.EqualFold(t.Status, "PENDING") || !t.EndTS.IsZero() && t.EndTS.Unix() < 0)
 }
