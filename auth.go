@@ -50,11 +50,10 @@ func BasicAuthFunc(pair func(ctx context.Context) (username, password string, er
 
 // SessionAuth logs in with a user name and password before the first request that needs a session, and sends the id of
 // the session as the cookie authtoken. If the service refuses the session, the client logs in once for all calls in
-// progress, and sends each of them once more. User name and password follow the same rules as in [BasicAuth].
+// progress, and sends each of them once more.
 //
-// If the service refuses a login or a new session, the next login waits for 1 s, and after further refusals for 2, 4,
-// 8, 16 and 30 s. Until then, calls send nothing and return the error of the refused login at once, usually
-// [ErrUnauthorized]. A session that got a 403 may be valid, so they still send that.
+// If the service refuses a login or a new session, the next login waits for 1 s, and after further refusals for up to
+// 30 s. Until then, calls return the error of the refused login at once, usually [ErrUnauthorized].
 func SessionAuth(username, password string) Auth { return always(modeSession, username, password) }
 
 // SessionAuthFunc is SessionAuth with the user name and password that a function returns, as in [BasicAuthFunc]. The

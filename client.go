@@ -21,8 +21,8 @@ import (
 // Version is the version of this module: MAJOR.MINOR.PATCH without a v. The User-Agent header contains it.
 const Version = "0.1.0"
 
-// Client calls the service for one customer. Create it with [NewClient]. It is safe for concurrent use, never changes,
-// and needs no Close. The zero value is not usable.
+// Client calls the service for one customer. Create it with [NewClient]. It never changes. The zero value is not
+// usable.
 type Client struct {
 	// Tasks reads the records of long-running operations: section 4.1 of the service document.
 	Tasks *TasksService
@@ -86,8 +86,7 @@ func (c *Client) URL() string {
 // session; the default is basic. WEBDELIVERY_DIALECT sets fields of [Dialect], as in
 // "StartTimeParam=startime,EntryKey=value"; the option [WithDialect] overrides it.
 //
-// If a variable is missing, empty or invalid, it returns a [*ValidationError] whose Field is the name of the
-// variable. If there are several, errors.As finds the first. Otherwise it behaves like [NewClient].
+// If a variable is missing, empty or invalid, it returns a [*ValidationError] whose Field is the name of the variable.
 func NewClientFromEnv(options ...Option) (*Client, error) {
 	var missing problems
 	get := func(name string) string {
@@ -149,13 +148,11 @@ var variables = map[string]string{
 //     to purges and queries, so use a struct of your own. If out is nil, Do reads no result from the body.
 //
 // An HTML page is an error, and if the body of the response has a code of 400 or more, Do returns an error, whatever
-// the HTTP status. A transaction is an exception: its code tells how it ended. A POST to /cache/purge waits for a purge
-// permit. Do retries purges, GET, HEAD and DELETE after transient failures, and any other write only if the service
-// certainly did not process it. If a retried DELETE gets 404 because an earlier attempt may have succeeded, Do returns
-// nil and leaves out unchanged.
+// the HTTP status. A transaction is an exception: its code tells how it ended. If a retried DELETE gets 404 because an
+// earlier attempt may have succeeded, Do returns nil and leaves out unchanged.
 //
-// If an argument is invalid, Do returns a [*ValidationError]. If it cannot decode the response, or gets null for a
-// struct, it returns [ErrBadResponse], and the outcome of a write is [OutcomeUnknown].
+// If Do cannot decode the response, or gets null for a struct, it returns [ErrBadResponse], and the outcome of a write
+// is [OutcomeUnknown].
 func (c *Client) Do(ctx context.Context, method, path string, in, out any) error {
 	if !validMethod(method) {
 		return invalid("method", "%q is not an HTTP method", method)

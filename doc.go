@@ -64,10 +64,9 @@
 //
 // The service accepts 2 purges per second for each customer, so each attempt of a purge waits for a permit. All clients
 // of a process with the same origin and customer share the permits, in the order of their calls: at most two purges are
-// on their way or have arrived within the last 1.05 s. Once the service has answered that purges come too fast (503 or
-// 429), they leave at moments when it accepted one before, and now and then at another, so that processes that do not
-// know of each other divide the limit. [WithPurgeLimiter] replaces the permits; those of module redislimit are shared by
-// many processes.
+// on their way or have arrived within the last 1.05 s. After the service has answered that purges come too fast (503 or
+// 429), they leave more slowly for a while, so that processes that do not know of each other divide the limit.
+// [WithPurgeLimiter] replaces the permits, and [WithSharedLimiter] by those of module redislimit, for many processes.
 //
 // A response that is read whole may have up to 32 MiB ([WithMaxResponseBytes]). A stream of rows needs constant memory
 // and has no time limit as long as data keeps arriving ([WithIdleTimeout]).
@@ -81,12 +80,14 @@
 //
 // # Service document
 //
-// Comments name the section of the [service document] that they follow. Where it leaves something open, an [open point]
-// records what the SDK does; if your service spells a request differently, see [WithDialect]. [Client.Do] sends
-// requests that have no method here, and reads members of a response that the types here do not have. Unknown statuses
-// and types are passed through as strings. Package webdeliverytest is a strict fake of the service for your tests.
+// A section named in a comment is one of the [service document], which the [list of endpoints] sorts by method. Where it
+// leaves something open, an [open point] records what the SDK does; if your service spells a request differently, see
+// [WithDialect]. [Client.Do] sends requests that have no method here, and reads members of a response that the types
+// here do not have. Unknown statuses and types are passed through as strings. Package webdeliverytest is a strict fake
+// of the service for your tests.
 //
 // [tour]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/tour.md
+// [list of endpoints]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/endpoints.md
 // [service document]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md
 // [open point]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/open-points.md
 // [list of errors]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/errors.md

@@ -301,8 +301,8 @@ func (s *NetworkListsService) removeEntry(ctx context.Context, id, entryID strin
 }
 
 // DeleteEntry removes one entry by its id. The task tracks the deployment of the changed list. If the response names
-// none, or if an earlier attempt of the call removed the entry, the task is complete and has no id. If the entry does
-// not exist, DeleteEntry returns [ErrNotFound]. If entryID is an address, a range or a country, it returns a
+// none, or if an earlier attempt of the call removed the entry, the task is complete and has no id. If entryID is an
+// address, a range or a country, it returns a
 // [*ValidationError]: use [NetworkListsService.RemoveEntries].
 func (s *NetworkListsService) DeleteEntry(ctx context.Context, id, entryID string) (*Task, error) {
 	if _, err := lists.Parse(entryID); err == nil {
@@ -316,16 +316,16 @@ func (s *NetworkListsService) deleteEntry(ctx context.Context, id, entryID strin
 }
 
 // ClearEntries removes all entries and keeps the list. It sends up to three requests: to read the list, which has the
-// address for the deletion, to clear it, and to see how many entries are left, including those that others added
-// meanwhile. If some are left, or if it cannot read that, it returns an error together with the task, with the outcome
-// [OutcomeUnknown]: call it again.
+// address for the deletion (open point 24), to clear it, and to see how many entries are left, including those that
+// others added meanwhile. If some are left, or if it cannot read that, it returns an error together with the task, with
+// the outcome [OutcomeUnknown]: call it again.
 //
 // If the response has a task that is not complete, the entries may go only when it completes, so ClearEntries does not
 // look: wait with [TasksService.Wait], and read Total of [NetworkListsService.Entries] with a Count of 1. If the
 // response has no task, the task is complete and has no id.
 //
-// If the list does not exist, ClearEntries returns [ErrNotFound]; if the response is that of another list or has no
-// address for the deletion, it returns [ErrBadResponse] and clears nothing.
+// If the response is that of another list or has no address for the deletion, ClearEntries returns [ErrBadResponse] and
+// clears nothing.
 func (s *NetworkListsService) ClearEntries(ctx context.Context, id string) (*Task, error) {
 	path, query, err := s.batchDeletion(ctx, id)
 	if err != nil {

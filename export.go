@@ -22,12 +22,9 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
-// Export reads every raw event exactly once, even if responses break, events are recorded late (within Lookback), or the
-// process ends and another one continues from a [Cursor]. Create it with [StatsService.NewExport]. Only one goroutine at
-// a time may use it, in one loop at a time.
-//
-// After a break, Export resumes two seconds before the last event and skips what it has yielded, so it does not matter
-// whether the service includes events at the very start or end of a time range. (Section 4.3.)
+// Export reads every raw event exactly once, even if responses break, events are recorded late (within Lookback), or
+// the process ends and another one continues from a [Cursor]. Create it with [StatsService.NewExport]. Only one
+// goroutine at a time may use it, in one loop at a time. (Section 4.3.)
 type Export struct {
 	family  *StatsFamily[EventsQuery]
 	params  statsParams
@@ -64,7 +61,7 @@ type ExportOptions struct {
 }
 
 // LateError means that the service recorded events more than [ExportOptions.Lookback] after their time. All does not
-// yield them, and reports each once. Events that the service deletes can hide as many others, until more come.
+// yield them, and reports each once. Events that the service deletes can hide as many others.
 type LateError struct {
 	Late     int64     // number of these events
 	From, To time.Time // in which they happened
@@ -171,7 +168,7 @@ func (e *Export) Late() int64 { return e.late.Load() }
 
 // Key returns a text that identifies the current event, so that a receiver can drop what it gets twice. It is the same
 // in every process and with every cursor, but depends on the dimensions and their order. Events with the same customer,
-// time and values are numbered. Call it in the loop over All, Follow or [Scan].
+// time and values are numbered.
 func (e *Export) Key() string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s\n%d\n", e.query.Customer, max(1, e.position.Copies(e.at, e.sum)))
@@ -181,7 +178,7 @@ func (e *Export) Key() string {
 
 // All returns the events after the cursor in ascending order of their times, and before them, out of order, those that
 // were recorded since the last range over All with times that it had already passed, up to [ExportOptions.Lookback]. A
-// row is valid until the next step. Range over All again to get events that have come since.
+// row is valid until the next step.
 //
 // If a response breaks or the service is down, All sends another request. It yields an error and ends if no new event
 // has arrived for 5 minutes, if 4 responses in a row are unusable, or if the service rejects the request with a status

@@ -49,10 +49,8 @@ type Permit struct {
 	Done func(ctx context.Context, arrived time.Time, status int)
 }
 
-// WithPurgeLimiter replaces the default limiter of purges. Every purge waits for it, retries included. By default, at
-// most two purges are on their way or have arrived within the last 1.05 s, so no three arrive within a second. This
-// holds for all clients of the process with the same origin and customer. With any limiter, purges also slow down
-// while the service refuses them as too fast. (Section 8.)
+// WithPurgeLimiter replaces the default limiter of purges. Every purge waits for it, retries included. With any
+// limiter, purges also slow down while the service refuses them as too fast. (Section 8.)
 func WithPurgeLimiter(limiter Limiter) Option {
 	return func(s *settings) error {
 		if limiter == nil {

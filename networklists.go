@@ -131,8 +131,7 @@ const (
 	entryPath   = entriesPath + "/{entry_id}"
 )
 
-// List returns one page of the lists, without their entries. If an option is invalid, it returns a
-// [*ValidationError].
+// List returns one page of the lists, without their entries.
 func (s *NetworkListsService) List(ctx context.Context, options NetworkListOptions) (*Page[NetworkList], error) {
 	return fetchPage[NetworkList](ctx, s.conn, options.call())
 }
@@ -161,8 +160,7 @@ func (o NetworkListOptions) call() call {
 	return pagedCall(&p, "NetworkLists.List", listsPath, o)
 }
 
-// Get returns one list with its entries, up to 50,000, from one response. If the list does not exist, it returns
-// [ErrNotFound]. If the response has no id or a different one, it returns [ErrBadResponse].
+// Get returns one list with its entries, up to 50,000, from one response.
 func (s *NetworkListsService) Get(ctx context.Context, id string) (*NetworkList, error) {
 	return s.get(ctx, id, "")
 }
@@ -193,8 +191,7 @@ func (s *NetworkListsService) get(ctx context.Context, id, query string) (*Netwo
 // 1,000 lists per page if the service allows it, and then the list with [NetworkListsService.Get].
 //
 // If no list has the name, or if the list was removed or renamed in between, the error matches [ErrNotFound]. If
-// several lists have it, the error gives the first five of their ids: call Get with one of them. If the name is empty,
-// it returns a [*ValidationError].
+// several lists have it, the error gives the first five of their ids: call Get with one of them.
 func (s *NetworkListsService) GetByName(ctx context.Context, name string) (*NetworkList, error) {
 	if name == "" {
 		return nil, invalid("name", "is empty")
@@ -227,7 +224,7 @@ func (s *NetworkListsService) GetByName(ctx context.Context, name string) (*Netw
 	return nil, &outcomeError{fmt.Errorf("%w: no network list has the name %s", ErrNotFound, redact.Line(text)), OutcomeNotApplied}
 }
 
-// Entries returns one page of a list's entries. If a number is below 0, it returns a [*ValidationError].
+// Entries returns one page of a list's entries.
 func (s *NetworkListsService) Entries(ctx context.Context, id string, options EntryOptions) (*Page[NetworkListEntry], error) {
 	return fetchPage[NetworkListEntry](ctx, s.conn, options.call(id))
 }
@@ -325,8 +322,8 @@ func (s *NetworkListsService) usable(id string) error {
 	return s.unusable("the list has the id %q, which cannot be part of an address", redact.Line(id))
 }
 
-// Delete permanently removes a list and all its data. If the response names no task, or if an earlier attempt of the
-// call removed the list, the task is complete and has no id. If the list does not exist, Delete returns [ErrNotFound].
+// Delete permanently removes a list and all its data. If the response names no task (open point 23), or if an earlier
+// attempt of the call removed the list, the task is complete and has no id.
 func (s *NetworkListsService) Delete(ctx context.Context, id string) (*Task, error) {
 	return s.change(ctx, at("NetworkLists.Delete", http.MethodDelete, listPath, id), id)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/transport"
 )
 
-// Option changes how a client works. If an option is invalid, [NewClient] returns a [*ValidationError] that names it.
+// Option changes how a client works.
 type Option func(*settings) error
 
 // configure applies options of any kind.
@@ -48,9 +48,7 @@ type settings struct {
 // the two options wins. The SDK ignores the Jar and CheckRedirect of client, and neither modifies nor retains client.
 //
 // By default, a client has its own transport, which uses HTTP/2 if the server supports it, the proxy of the
-// environment, and up to 128 idle connections. It allows 10 s to connect and 10 s for TLS. It closes an idle connection
-// after 15 s, before common servers do. It probes a silent HTTP/2 connection after 10 s, and closes one that it cannot
-// write to for 10 s.
+// environment, and up to 128 idle connections.
 //
 // If your Transport sends its own requests, for example for a token, do not give them the context of the SDK's request.
 // Otherwise the SDK takes their connections for its own: a purge could leave too early, and a write that was sent could
@@ -85,9 +83,8 @@ func WithMiddleware(wrap func(next http.RoundTripper) http.RoundTripper) Option 
 	}
 }
 
-// WithAttemptTimeout limits one attempt: connection, request, and the whole response. For a purge, the time starts
-// with its permit. Only the context limits the whole call; ThrottleTimeout of [RetryPolicy] also limits a purge that
-// the service refuses as too fast. Default 30 s.
+// WithAttemptTimeout limits one attempt: connection, request, and the whole response. For a purge, the time starts with
+// its permit. Default 30 s.
 func WithAttemptTimeout(d time.Duration) Option {
 	return func(s *settings) error {
 		if d <= 0 {
@@ -98,8 +95,7 @@ func WithAttemptTimeout(d time.Duration) Option {
 	}
 }
 
-// WithIdleTimeout limits how long a streamed response may stall in one attempt. As long as data arrives, a stream has
-// no time limit. Default 60 s.
+// WithIdleTimeout limits how long a streamed response may stall. Default 60 s.
 func WithIdleTimeout(d time.Duration) Option {
 	return func(s *settings) error {
 		if d <= 0 {

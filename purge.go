@@ -12,8 +12,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
-// PurgeService removes content from the caches. Use it as [Client.Purge]. It is safe for concurrent use. (Section
-// 4.4.)
+// PurgeService removes content from the caches. (Section 4.4.)
 type PurgeService struct{ conn *conn }
 
 // PurgeAction is what a purge does with the objects that it matches.
@@ -43,16 +42,11 @@ type PurgeReceipt struct {
 }
 
 // Submit sends one purge and returns when the service has accepted it. [PurgeService.Wait] waits until the caches have
-// carried it out. Submit waits for a purge permit first, and again before each retry. Purging twice does no harm, so
-// Submit retries after every transient failure. 429 and 503 mean that purges come too fast, so if the service answers
-// nothing but 503, Submit fails with [ErrRateLimited] after up to 5 minutes (ThrottleTimeout of [RetryPolicy]); if it
-// answers 500 or 504, after a few seconds. Each call is one request and waits its turn: for more than a few purges, use
-// a [PurgeQueue].
+// carried it out. Each call is one request and waits its turn: for more than a few purges, use a [PurgeQueue].
 //
-// If the request is invalid, Submit returns a [*ValidationError] and takes no permit. If the user may not purge one of
-// the URIs, or one has no configuration, the service rejects the whole request with [ErrBadRequest]. Wrong credentials
-// return [ErrUnauthorized]. If no permit can come before the deadline of the context, Submit returns at once an error
-// that matches context.DeadlineExceeded. [OutcomeOf] says what became of the purge.
+// If the user may not purge one of the URIs, or one has no configuration, the service rejects the whole request with
+// [ErrBadRequest]. If no permit can come before the deadline of the context, Submit returns at once an error that
+// matches context.DeadlineExceeded.
 func (s *PurgeService) Submit(ctx context.Context, request PurgeRequest) (*PurgeReceipt, error) {
 	if err := request.Validate(); err != nil {
 		return nil, err

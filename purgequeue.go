@@ -36,9 +36,6 @@ var (
 )
 
 // QueueOptions are the options of a queue. A zero field means its default.
-//
-// With Wait, a goroutine makes its next call only after its transaction has ended. Fewer URIs are then waiting for each
-// permit, so the queue purges fewer URIs per second.
 type QueueOptions struct {
 	Action       PurgeAction // action of all purges; default ActionPurge
 	Wait         bool        // if true, Purge returns when the transaction has ended, not when the service has accepted the purge
@@ -69,10 +66,10 @@ type QueueStats struct {
 
 // QueueError is a failed call of [PurgeQueue.Purge]. The URIs of the call that are not among Failures were purged.
 //
-// If the service refuses URIs of a request, the queue halves it, by host first, until the refused ones stand alone. At
-// two requests a second, that takes about 15 more for one URI of 1,000 of a host, 200 for 20 of them, and some 7 for each
-// refused host; after 1 + 15*log2(n) failed requests for n URIs, the rest fails together. A request that is too large for
-// a gateway (413) is halved, too, and so is one that fails despite retries while the service accepts others.
+// If the service refuses URIs of a request, the queue halves it, by host first, until the refused ones stand alone.
+// That takes about 15 requests more for one URI of 1,000; after 1 + 15*log2(n) failed requests for n URIs, the rest
+// fails together. A request that is too large for a gateway (413) is halved, too, and so is one that fails despite
+// retries while the service accepts others.
 type QueueError struct {
 	// Failures are the URIs that the service refused or may not have received, or whose transaction ended badly or has not
 	// ended, in the order of the call, identical ones once.
@@ -137,11 +134,10 @@ func undecided(host string, alone int) error {
 }
 
 // PurgeQueue combines the purges of any number of goroutines into few requests. [PurgeService.NewQueue] creates it.
-// Close it at the end. It is safe for concurrent use, and has no goroutine while it has nothing to do.
+// Close it at the end. It has no goroutine while it has nothing to do.
 //
-// A queue's throughput depends on how many URIs are waiting when each request goes out. 20,000 URIs from 200
-// goroutines take 52 s with one URI per call and 1.2 s with 100 URIs per call. Pass all URIs that you have to one
-// Purge, or call it from more goroutines. (Section 8.)
+// A queue's throughput depends on how many URIs are waiting when each request goes out, so pass all URIs that you have
+// to one Purge, or call it from more goroutines. (Section 8.)
 type PurgeQueue struct {
 	service *PurgeService
 	options QueueOptions
@@ -159,8 +155,7 @@ const (
 	pollTurn       = time.Second // a poll that takes longer holds up no others
 )
 
-// NewQueue creates a queue. It sends nothing. If a number in the options is below 0 or the action is none of the
-// constants, it returns a [*ValidationError].
+// NewQueue creates a queue. It sends nothing.
 func (s *PurgeService) NewQueue(options QueueOptions) (*PurgeQueue, error) {
 	q := &PurgeQueue{service: s, options: options, turns: semaphore.NewWeighted(purgesUnderWay), polls: semaphore.NewWeighted(pollsUnderWay), open: map[int64]Progress{}}
 	o := &q.options

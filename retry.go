@@ -6,17 +6,15 @@ import (
 )
 
 // RetryPolicy says how often and for how long the client retries a call. A zero field means its default. A negative
-// field, and a MinWait above MaxWait, are invalid. The policy does not decide which calls are retried: only those for
-// which that is safe, see the package documentation.
+// field, and a MinWait above MaxWait, are invalid. It does not decide which calls are retried, see the package comment.
 type RetryPolicy struct {
 	// MaxAttempts limits the attempts, including the first; 1 turns retries off. Default 4. Writes other than
 	// purges and DELETE make at most 3.
 	MaxAttempts int
-	// MinWait is the longest wait before the second attempt; the longest wait doubles with each further attempt. The
-	// actual wait is random, from 0 to the longest ("full jitter"). Default 500 ms.
+	// MinWait is the longest wait before the second attempt, which doubles with each further one. Default 500 ms.
 	MinWait time.Duration
-	// MaxWait limits every wait. If Retry-After asks for more, the call does not retry and returns the response at
-	// once. Default 20 s. MaxWait does not limit the wait of a purge that the service refuses as too fast.
+	// MaxWait limits every wait, except that of a purge that the service refuses as too fast. If Retry-After asks for
+	// more, the call is not retried. Default 20 s.
 	MaxWait time.Duration
 	// ThrottleTimeout limits how long the client retries a purge that the service refuses as too fast (429 or 503).
 	// The time starts with the first refusal since the service last accepted a purge, or with the call if that is

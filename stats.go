@@ -64,15 +64,14 @@ func (s *StatsService) TrafficShapingTopK(category TrafficShapingCategory) *Stat
 }
 
 // StatsFamily reads one family of statistics. Its query Q has only the parameters that the family takes. The rows of
-// every family but Events are groups with their hits. It is part of a [StatsService], and safe for concurrent use.
+// every family but Events are groups with their hits.
 type StatsFamily[Q StatsQuery] struct {
 	conn    *conn
 	rules   statsRules
 	refused error // the category is unknown
 }
 
-// Result is a whole response in compact form. Any number of goroutines may read it. [Result.Truncated] reports whether
-// more rows match than it has. (Section 2.4.)
+// Result is a whole response in compact form. Any number of goroutines may read it. (Section 2.4.)
 type Result struct {
 	Columns      []string `json:"columns"`       // column names, in the order of the values of a row
 	Rows         []Row    `json:"rows"`          // valid as long as the Result
@@ -327,8 +326,7 @@ func (f *StatsFamily[Q]) Metrics(ctx context.Context) ([]string, error) {
 	return f.names(ctx, "metrics")
 }
 
-// Groupings returns the sets of dimensions that one query of the family may ask for together. Raw events have none, so
-// Groupings of Events returns a [*ValidationError]. If the list has an unknown shape, it returns [ErrBadResponse].
+// Groupings returns the sets of dimensions that one query of the family may ask for together, as Metrics does.
 // (Section 4.3.)
 func (f *StatsFamily[Q]) Groupings(ctx context.Context) ([][]string, error) {
 	return f.list(ctx, "groupings")

@@ -61,10 +61,8 @@ const (
 	TrafficShapingByRequestPath       TrafficShapingCategory = "requestpath"       // by path that was requested
 )
 
-// Granularity is the width of the time buckets of a trend. [GranularityFor] returns one that suits the time range. If
-// the service no longer has data that fine for the whole time range, or the range begins or ends within a day of
-// [GranularityDay], which is one of UTC, some hits are only partial sums, and [StatsFamily.Warnings] says so. (Section
-// 4.2.)
+// Granularity is the width of the time buckets of a trend. [GranularityFor] returns one that suits the time range, and
+// [StatsFamily.Warnings] says which hits are only partial sums. (Section 4.2.)
 type Granularity string
 
 // The granularities of the service, with how long it keeps the data of each.
@@ -75,8 +73,7 @@ const (
 )
 
 // GranularityFor returns the finest granularity that the service has for the whole time range: 5minute if it starts
-// within the last week, hour within the last month, otherwise day. Pass time.Now() as now; tests pass a fixed time.
-// (Section 8.)
+// within the last week, hour within the last month, otherwise day. (Section 8.)
 func GranularityFor(start, end, now time.Time) Granularity {
 	if end.Before(start) {
 		start = end
@@ -102,8 +99,8 @@ func monthBefore(now time.Time) time.Time {
 	return before
 }
 
-// EventsRetention returns the earliest time of raw events: the start of the UTC day three days before now. Pass
-// time.Now(); tests pass a fixed time. (Section 6.)
+// EventsRetention returns the earliest time of raw events: the start of the UTC day three days before now. (Section
+// 6..)
 func EventsRetention(now time.Time) time.Time {
 	return now.UTC().Truncate(24*time.Hour).AddDate(0, 0, -3)
 }
@@ -152,8 +149,7 @@ type TrafficShapingTopKQuery struct {
 	Limit      int          // maximum number of rows; 0: all rows for All, otherwise the service's default of 10
 }
 
-// StatsQuery is the query of one family. Calls only read it. If it is invalid, they return a [*ValidationError].
-// (Section 4.2.)
+// StatsQuery is the query of one family. (Section 4.2.)
 type StatsQuery interface {
 	EventsQuery | TrendsQuery | WAFTopKQuery | TrafficShapingTopKQuery
 

@@ -18,8 +18,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
-// TasksService reads the records of long-running operations. Use it as [Client.Tasks]. It is safe for concurrent use.
-// (Section 4.1.)
+// TasksService reads the records of long-running operations. (Section 4.1.)
 type TasksService struct{ conn *conn }
 
 // Task is the record of a long-running operation. If the service omits a member, its field has the zero value. Times
@@ -73,18 +72,11 @@ type TaskListOptions struct {
 }
 
 // Get returns one task. A task that ended with an error condition is not an error here.
-//
-// If the task does not exist, Get returns [ErrNotFound]. If id is empty, it returns a [*ValidationError]. If the
-// response has no id or another one, it returns [ErrBadResponse].
 func (s *TasksService) Get(ctx context.Context, id string) (*Task, error) {
 	return fetch[Task](ctx, s.conn, s.taskCall(id))
 }
 
-// List returns one page of tasks. Page.HasMore is also true if the response does not say whether more pages exist,
-// see [Page].
-//
-// If a number is below 0, or Since is outside the years 1 to 9999, List returns a [*ValidationError]. If the service
-// rejects the parameters, it returns [ErrBadRequest]. If the response is not a page, it returns [ErrBadResponse].
+// List returns one page of tasks.
 func (s *TasksService) List(ctx context.Context, options TaskListOptions) (*Page[Task], error) {
 	return fetchPage[Task](ctx, s.conn, s.listCall(options))
 }
@@ -116,7 +108,7 @@ func (s *TasksService) listCall(options TaskListOptions) call {
 // A transient failure does not end Wait: no connection, no response in time, 408, 429 or 5xx. Nor does a response that
 // is not a task ([ErrBadResponse]), such as a maintenance page. Wait polls again after the usual interval, or the
 // longer one that Retry-After asks for, but at the latest when [WaitMaxOutage] is over, and [WaitProgress] gets the
-// error. Without a deadline and without [WaitTimeout], Wait polls for as long as the task runs and can be read.
+// error.
 //
 // These errors end Wait:
 //   - any other 4xx, such as [ErrNotFound] for a task that does not exist
@@ -125,8 +117,6 @@ func (s *TasksService) listCall(options TaskListOptions) call {
 //   - before the first successful poll: a redirect, an unknown host, or an untrusted certificate
 //   - 10 minutes without a successful poll ([WaitMaxOutage])
 //   - the end of the context or of WaitTimeout. If the last poll failed, the error matches that of the poll, too.
-//
-// Wait polls /tasks/{id}, whatever the task's own uri says. (Section 2.1.)
 func (s *TasksService) Wait(ctx context.Context, id string, options ...WaitOption) (*Task, error) {
 	cl := s.taskCall(id)
 	if cl.invalid != nil {
@@ -144,8 +134,7 @@ func (s *TasksService) Wait(ctx context.Context, id string, options ...WaitOptio
 }
 
 // WaitAll waits until all tasks have ended, and returns them in the order of the ids. An id that is given twice is
-// polled once. Without ids, WaitAll returns at once and sends nothing. If an id is empty, it returns a
-// [*ValidationError] and sends nothing.
+// polled once. Without ids, WaitAll returns at once and sends nothing.
 //
 // WaitAll waits for all tasks, even if some fail, and then returns the tasks together with the joined errors: a
 // [*TaskError] for each task that ended with an error condition, and the error of the call, such as [ErrNotFound], for
@@ -155,9 +144,8 @@ func (s *TasksService) Wait(ctx context.Context, id string, options ...WaitOptio
 //
 // If there is an error, each returned task is the last state that was read, or nil if it was never read.
 //
-// WaitAll polls 4 pending tasks at a time, in their order, and waits for the interval of a Wait unless all 4 have
-// ended. Those that have not come behind the others. So it sends one request for each task, and up to 4 in each
-// interval, and may learn only after n/4 intervals that one of n pending tasks has ended. (Section 2.1.)
+// WaitAll polls up to 4 pending tasks in each interval, in their order; those that have not ended come behind the
+// others. (Section 2.1.)
 func (s *TasksService) WaitAll(ctx context.Context, ids []string, options ...WaitOption) ([]*Task, error) {
 	w, err := newWaiter(options)
 	if err != nil {

@@ -93,8 +93,7 @@ func epoch(seconds wire.Shown) time.Time {
 	return time.Unix(int64(seconds), 0).UTC()
 }
 
-// Status reads the state of a purge once. A transaction that ended badly is not an error here. If the id is not above
-// 0, Status returns a [*ValidationError].
+// Status reads the state of a purge once. A transaction that ended badly is not an error here.
 func (s *PurgeService) Status(ctx context.Context, transactionID int64) (*Transaction, error) {
 	return s.conn.fetchTransaction(ctx, transactionCall(transactionID))
 }
@@ -110,9 +109,8 @@ func transactionCall(id int64) call {
 // Wait polls a purge until it has ended. The first poll comes at once, the others at growing intervals ([WaitInterval]).
 // If the purge ended badly, Wait returns a [*TransactionError], which holds the transaction.
 //
-// A transient failure of a poll does not end Wait; [TasksService.Wait] lists the errors that do. Without a deadline
-// and without [WaitTimeout], Wait ends by itself only when nothing could be read for 10 minutes ([WaitMaxOutage]).
-// After an error, the purge itself goes on, and its outcome is [OutcomeUnknown]. (Section 3.)
+// [TasksService.Wait] lists the errors that end Wait. After an error, the purge itself goes on, and its outcome is
+// [OutcomeUnknown]. (Section 3.)
 func (s *PurgeService) Wait(ctx context.Context, transactionID int64, options ...WaitOption) (*Transaction, error) {
 	tx, err := s.wait(ctx, transactionID, false, s.conn.fetchTransaction, options)
 	if err != nil {
@@ -124,7 +122,7 @@ func (s *PurgeService) Wait(ctx context.Context, transactionID int64, options ..
 // SubmitAndWait calls [PurgeService.Submit], and then [PurgeService.Wait] for its transaction. The options apply to the
 // wait only: WaitTimeout does not limit the submission. If Submit fails, SubmitAndWait returns its error and no
 // transaction. If Wait fails, it returns the error of Wait and the last state of the transaction, which has at least a
-// TransactionID, so you can wait again. [OutcomeOf] says what became of the purge after an error.
+// TransactionID, so you can wait again.
 func (s *PurgeService) SubmitAndWait(ctx context.Context, request PurgeRequest, options ...WaitOption) (*Transaction, error) {
 	if _, err := newWaiter(options); err != nil {
 		return nil, err

@@ -27,8 +27,7 @@ type Progress struct {
 	Err      error  // error of this poll, or nil; after an error, Status and Percent come from the last successful poll
 }
 
-// WaitOption changes how a Wait works. If an option is invalid, the Wait returns a [*ValidationError] and sends
-// nothing.
+// WaitOption changes how a Wait works.
 type WaitOption func(*waiter) error
 
 // WaitInterval polls at a fixed interval, above 0. Default: the interval starts at 500 ms and grows by 1.5 with each
