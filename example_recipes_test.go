@@ -333,8 +333,8 @@ func wafSpike(ctx context.Context, client *webdelivery.Client, now time.Time) (l
 	const width, buckets = 5 * time.Minute, 12
 	end := now.UTC().Add(-time.Minute).Truncate(width) // the newest events may not be recorded yet
 	query := webdelivery.TrendsQuery{
-		Dimensions: []string{webdelivery.DimEventTimestamp}, Metrics: []string{webdelivery.MetricHits},
-		Start: end.Add(-(buckets + 1) * width), End: end, Granularity: webdelivery.Granularity5Minute,
+		Dimensions: []string{webdelivery.DimEventTimestamp},
+		Start:      end.Add(-(buckets + 1) * width), End: end, Granularity: webdelivery.Granularity5Minute,
 	}
 	type bucket struct {
 		Time time.Time `stats:"event_timestamp_ms"`

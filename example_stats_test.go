@@ -142,7 +142,7 @@ func ExampleResult_Truncated() {
 	// more match: set Limit, or use All
 }
 
-// The largest countries, as structs. Dimensions and Metrics may be left out.
+// The largest countries, as structs. Dimensions may be left out.
 func ExampleResult_All() {
 	client, stop := exampleStatistics()
 	defer stop()
@@ -230,8 +230,8 @@ func ExampleStatsService_WAFTopK() {
 	end := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 	query := webdelivery.WAFTopKQuery{
-		Dimensions: []string{webdelivery.DimClientCountryCode}, Metrics: []string{webdelivery.MetricHits},
-		Start: end.Add(-time.Hour), End: end,
+		Dimensions: []string{webdelivery.DimClientCountryCode},
+		Start:      end.Add(-time.Hour), End: end,
 	}
 	for row, err := range client.Stats.WAFTopK(webdelivery.WAFByCountry).All(ctx, query) {
 		if err != nil {
@@ -285,8 +285,7 @@ func ExampleTrendsQuery() {
 	}
 	perHour := webdelivery.TrendsQuery{
 		Dimensions: []string{webdelivery.DimEventTimestamp, webdelivery.DimClientCountryCode},
-		Metrics:    []string{webdelivery.MetricHits}, Granularity: webdelivery.GranularityHour,
-		Start: noon.Add(-2 * time.Hour), End: noon,
+		Start:      noon.Add(-2 * time.Hour), End: noon, Granularity: webdelivery.GranularityHour,
 		SortBy: []string{webdelivery.DimEventTimestamp, webdelivery.DimClientCountryCode},
 	}
 	for bucket, err := range webdelivery.Scan[Bucket](client.Stats.WAFTrends.All(ctx, perHour)) {
@@ -320,8 +319,7 @@ func ExampleTrendsQuery_total() {
 	}
 	total := webdelivery.TrendsQuery{
 		Dimensions: []string{webdelivery.DimClientCountryCode},
-		Metrics:    []string{webdelivery.MetricHits}, Granularity: webdelivery.GranularityHour,
-		Start: noon.Add(-2 * time.Hour), End: noon,
+		Start:      noon.Add(-2 * time.Hour), End: noon, Granularity: webdelivery.GranularityHour,
 		SortBy: []string{webdelivery.Desc(webdelivery.MetricHits)},
 	}
 	for country, err := range webdelivery.Scan[Country](client.Stats.WAFTrends.All(ctx, total)) {

@@ -35,8 +35,8 @@ var (
 
 func trends() webdelivery.TrendsQuery {
 	return webdelivery.TrendsQuery{
-		Dimensions: []string{webdelivery.DimClientCountryCode}, Metrics: []string{webdelivery.MetricHits},
-		Start: spanStart, End: spanEnd, Granularity: webdelivery.GranularityHour,
+		Dimensions: []string{webdelivery.DimClientCountryCode},
+		Start:      spanStart, End: spanEnd, Granularity: webdelivery.GranularityHour,
 	}
 }
 

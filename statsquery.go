@@ -123,7 +123,6 @@ type EventsQuery struct {
 // the whole time range: a total.
 type TrendsQuery struct {
 	Dimensions  []string     // at least one; must form a valid grouping set, see Groupings
-	Metrics     []string     // default MetricHits
 	Start, End  time.Time    // as in EventsQuery
 	Granularity Granularity  // must suit the time range; required on WAF and traffic shaping trends, optional on request trends
 	Filter      filters.Expr // nil: no filter
@@ -134,7 +133,6 @@ type TrendsQuery struct {
 // WAFTopKQuery requests the 20 largest groups of a WAF top-K. It has no limit and no order: sort the rows yourself.
 type WAFTopKQuery struct {
 	Dimensions []string     // must form a valid grouping set, see Groupings; none: that of the category, if it is known
-	Metrics    []string     // default MetricHits
 	Start, End time.Time    // as in EventsQuery
 	Filter     filters.Expr // nil: no filter
 }
@@ -142,7 +140,6 @@ type WAFTopKQuery struct {
 // TrafficShapingTopKQuery requests the largest groups of a traffic shaping top-K, up to 1,000.
 type TrafficShapingTopKQuery struct {
 	Dimensions []string     // must form a valid grouping set, see Groupings; none: that of the category, if it is known
-	Metrics    []string     // default MetricHits
 	Start, End time.Time    // as in EventsQuery
 	Filter     filters.Expr // nil: no filter
 	SortBy     []string     // dimensions and metrics, including those not requested, see Desc; none: the service's order
@@ -162,25 +159,25 @@ func (q EventsQuery) params() statsParams {
 
 func (q TrendsQuery) params() statsParams {
 	return statsParams{
-		Dimensions: q.Dimensions, Metrics: q.Metrics, Start: q.Start, End: q.End, Granularity: q.Granularity, Filter: q.Filter,
+		Dimensions: q.Dimensions, Start: q.Start, End: q.End, Granularity: q.Granularity, Filter: q.Filter,
 		SortBy: q.SortBy, Limit: int64(q.Limit),
 	}
 }
 
 func (q WAFTopKQuery) params() statsParams {
-	return statsParams{Dimensions: q.Dimensions, Metrics: q.Metrics, Start: q.Start, End: q.End, Filter: q.Filter}
+	return statsParams{Dimensions: q.Dimensions, Start: q.Start, End: q.End, Filter: q.Filter}
 }
 
 func (q TrafficShapingTopKQuery) params() statsParams {
 	return statsParams{
-		Dimensions: q.Dimensions, Metrics: q.Metrics, Start: q.Start, End: q.End, Filter: q.Filter, SortBy: q.SortBy, Limit: int64(q.Limit),
+		Dimensions: q.Dimensions, Start: q.Start, End: q.End, Filter: q.Filter, SortBy: q.SortBy, Limit: int64(q.Limit),
 	}
 }
 
 // statsParams has the parameters of the queries of all families (service document, section 4.2).
 type statsParams struct {
 	Dimensions  []string     `url:"dimensions,comma,omitempty"`
-	Metrics     []string     `url:"metrics,comma,omitempty"`
+	Metrics     string       `url:"metrics,omitempty"`
 	Start       time.Time    `url:"-"` // a tag cannot have the name of its parameter, which depends on the Dialect
 	End         time.Time    `url:"endtime" layout:"2006-01-02T15:04:05"`
 	Granularity Granularity  `url:"granularity,omitempty"`
@@ -194,7 +191,7 @@ const timeLayout = "2006-01-02T15:04:05"
 
 // unshare gives p slices of its own, so that the caller may change those of the query.
 func (p *statsParams) unshare() {
-	p.Dimensions, p.Metrics, p.SortBy = slices.Clone(p.Dimensions), slices.Clone(p.Metrics), slices.Clone(p.SortBy)
+	p.Dimensions, p.SortBy = slices.Clone(p.Dimensions), slices.Clone(p.SortBy)
 }
 
 // encode returns the query string. startTime is the name of the parameter for the start.
@@ -213,22 +210,14 @@ func (p *statsParams) prepare(family *statsRules) error {
 	var bad problems
 	switch {
 	case len(p.Dimensions) > 0 || family.top == 0:
-		checkNames(&bad, "dimensions", p.Dimensions)
+		checkNames(&bad, p.Dimensions)
 	case family.dimension != "":
 		p.Dimensions = []string{family.dimension}
 	default:
 		bad.add("dimensions", "must be set, because the dimension of this category is not documented; ask Dimensions for the names")
 	}
 	if family.aggregated {
-		if len(p.Metrics) == 0 {
-			p.Metrics = []string{MetricHits}
-		}
-		checkNames(&bad, "metrics", p.Metrics)
-		for i, m := range p.Metrics {
-			if m != MetricHits {
-				bad.add(fmt.Sprintf("metrics[%d]", i), "%q is not a metric; the only one is hits", m)
-			}
-		}
+		p.Metrics = MetricHits
 	}
 	p.checkTime(family, &bad)
 	if p.Filter != nil {
@@ -250,17 +239,17 @@ func (p *statsParams) prepare(family *statsRules) error {
 // isName reports whether a comma-separated parameter can carry a name.
 func isName(name string) bool { return name != "" && !strings.ContainsAny(name, ", ") }
 
-// checkNames refuses lists of names that the comma-separated parameter cannot carry.
-func checkNames(bad *problems, field string, names []string) {
+// checkNames refuses dimensions that the comma-separated parameter cannot carry.
+func checkNames(bad *problems, names []string) {
 	if len(names) == 0 {
-		bad.add(field, "is empty")
+		bad.add("dimensions", "is empty")
 	}
 	for i, name := range names {
 		switch {
 		case !isName(name):
-			bad.add(fmt.Sprintf("%s[%d]", field, i), "%q is not a valid name", name)
+			bad.add(fmt.Sprintf("dimensions[%d]", i), "%q is not a valid name", name)
 		case slices.Contains(names[:i], name):
-			bad.add(fmt.Sprintf("%s[%d]", field, i), "%q is given twice", name)
+			bad.add(fmt.Sprintf("dimensions[%d]", i), "%q is given twice", name)
 		}
 	}
 }

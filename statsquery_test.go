@@ -66,7 +66,6 @@ func TestQueriesThatAreRefused(t *testing.T) {
 		{"dimensions[1]", func(q *query) { q.Dimensions = []string{"client_ip", ""} }},
 		{"dimensions[0]", func(q *query) { q.Dimensions = []string{"a,b"} }},
 		{"dimensions[2]", func(q *query) { q.Dimensions = []string{"a", "b", "a"} }},
-		{"metrics[0]", func(q *query) { q.Metrics = []string{"bytes"} }},
 		{"starttime", func(q *query) { q.Start = time.Time{} }},
 		{"endtime", func(q *query) { q.End = time.Time{} }},
 		{"endtime", func(q *query) { q.End = q.Start.Add(-time.Second) }},

@@ -85,8 +85,6 @@ var tops = []struct {
 	{"Browsers", webdelivery.DimClientBrowser, webdelivery.WAFByBrowser, webdelivery.TrafficShapingByBrowser},
 }
 
-var hits = []string{webdelivery.MetricHits}
-
 // Blank returns a report without statistics: each of its panels is missing.
 func Blank(q Query) *Report {
 	r := &Report{Query: q, Options: map[string]*Panel{}}
@@ -127,7 +125,7 @@ func Blank(q Query) *Report {
 	r.option(webdelivery.DimClientCountryCode, q.topOfWAF(webdelivery.WAFByCountry, webdelivery.DimClientCountryCode, nil))
 	r.option(webdelivery.DimEventAction, func(ctx context.Context, stats *webdelivery.StatsService) rows {
 		return stats.RequestTrends.All(ctx, webdelivery.TrendsQuery{
-			Dimensions: []string{webdelivery.DimEventAction}, Metrics: hits, Start: q.Start, End: q.End, Granularity: q.By,
+			Dimensions: []string{webdelivery.DimEventAction}, Start: q.Start, End: q.End, Granularity: q.By,
 		})
 	})
 	return r
@@ -149,8 +147,8 @@ func (r *Report) trend(section, title, dimension string,
 ) *Panel {
 	return r.add(section, title, dimension, (*Panel).lines, func(ctx context.Context, stats *webdelivery.StatsService) rows {
 		return family(stats).All(ctx, webdelivery.TrendsQuery{
-			Dimensions: []string{webdelivery.DimEventTimestamp, dimension}, Metrics: hits,
-			Start: r.Start, End: r.End, Granularity: r.By, Filter: r.filter,
+			Dimensions: []string{webdelivery.DimEventTimestamp, dimension},
+			Start:      r.Start, End: r.End, Granularity: r.By, Filter: r.filter,
 		})
 	})
 }
@@ -163,7 +161,7 @@ func (r *Report) option(dimension string, source func(context.Context, *webdeliv
 func (q Query) topOfWAF(category webdelivery.WAFCategory, dimension string, filter filters.Expr) func(context.Context, *webdelivery.StatsService) rows {
 	return func(ctx context.Context, stats *webdelivery.StatsService) rows {
 		return stats.WAFTopK(category).All(ctx, webdelivery.WAFTopKQuery{
-			Dimensions: []string{dimension}, Metrics: hits, Start: q.Start, End: q.End, Filter: filter,
+			Dimensions: []string{dimension}, Start: q.Start, End: q.End, Filter: filter,
 		})
 	}
 }
@@ -171,7 +169,7 @@ func (q Query) topOfWAF(category webdelivery.WAFCategory, dimension string, filt
 func (q Query) topOfShaping(category webdelivery.TrafficShapingCategory, dimension string) func(context.Context, *webdelivery.StatsService) rows {
 	return func(ctx context.Context, stats *webdelivery.StatsService) rows {
 		return stats.TrafficShapingTopK(category).All(ctx, webdelivery.TrafficShapingTopKQuery{
-			Dimensions: []string{dimension}, Metrics: hits, Start: q.Start, End: q.End, Filter: q.filter,
+			Dimensions: []string{dimension}, Start: q.Start, End: q.End, Filter: q.filter,
 			SortBy: []string{webdelivery.Desc(webdelivery.MetricHits)}, Limit: shown,
 		})
 	}

@@ -49,20 +49,20 @@ type family[Q webdelivery.StatsQuery] struct {
 
 func statistics() []Operation {
 	type client = webdelivery.Client
-	country, hits := []string{webdelivery.DimClientCountryCode}, []string{webdelivery.MetricHits}
+	country := []string{webdelivery.DimClientCountryCode}
 	most := []string{webdelivery.Desc(webdelivery.MetricHits), webdelivery.DimClientCountryCode}
 	trends := func(granularity webdelivery.Granularity) func(time.Time, int) webdelivery.TrendsQuery {
 		return func(end time.Time, limit int) webdelivery.TrendsQuery {
 			return webdelivery.TrendsQuery{
-				Dimensions: country, Metrics: hits, Start: end.Add(-span), End: end, SortBy: most, Limit: limit, Granularity: granularity,
+				Dimensions: country, Start: end.Add(-span), End: end, SortBy: most, Limit: limit, Granularity: granularity,
 			}
 		}
 	}
 	waf := func(end time.Time, _ int) webdelivery.WAFTopKQuery {
-		return webdelivery.WAFTopKQuery{Dimensions: country, Metrics: hits, Start: end.Add(-span), End: end}
+		return webdelivery.WAFTopKQuery{Dimensions: country, Start: end.Add(-span), End: end}
 	}
 	shaping := func(end time.Time, limit int) webdelivery.TrafficShapingTopKQuery {
-		return webdelivery.TrafficShapingTopKQuery{Dimensions: country, Metrics: hits, Start: end.Add(-span), End: end, SortBy: most, Limit: limit}
+		return webdelivery.TrafficShapingTopKQuery{Dimensions: country, Start: end.Add(-span), End: end, SortBy: most, Limit: limit}
 	}
 	type ofTrends = webdelivery.StatsFamily[webdelivery.TrendsQuery]
 	const base = "/stats/security/"
