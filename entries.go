@@ -58,25 +58,20 @@ type addedEntries struct {
 	*response
 }
 
-// AddEntriesResult is the result of [NetworkListsService.AddEntries].
-type AddEntriesResult struct {
-	Added []string `json:"added"` // entries that were sent, without duplicates and with countries in upper case
-	Tasks []string `json:"tasks"` // ids of the tasks in the responses; nil if there were none
-}
-
 // AddEntries adds up to 50,000 entries to a list, 5,000 per call, in order. The entries are either IP addresses and
 // CIDR ranges, or country codes, which are sent in upper case. An entry that is given twice is sent once, and one that
-// the list already holds stays there once. Without entries, AddEntries sends nothing.
+// the list already holds stays there once. Without entries, AddEntries sends nothing. It returns the ids of the tasks in
+// the responses; nil if there were none.
 //
 // If an entry is of neither kind, if the kinds are mixed, or if there are more entries than a list can hold, AddEntries
-// returns a [*ValidationError] and sends nothing. If a call fails, AddEntries stops and returns the result so far
+// returns a [*ValidationError] and sends nothing. If a call fails, AddEntries stops and returns the tasks so far
 // together with a [*PartialError], which says which entries were accepted, which were not, and which are unknown. It is
 // safe to call AddEntries again with all of them.
 //
-// The service decides whether the list has room. AddEntries does not wait for the tasks in the responses: use
-// [TasksService.WaitAll]. Any 2xx response other than an HTML page counts as accepted. If it neither names a task nor
-// shows the entries, it proves nothing: if the entries must be there, read the list.
-func (s *NetworkListsService) AddEntries(ctx context.Context, id string, entries []string) (*AddEntriesResult, error) {
+// The service decides whether the list has room. AddEntries does not wait for the tasks: use [TasksService.WaitAll].
+// Any 2xx response other than an HTML page counts as accepted. If it neither names a task nor shows the entries, it
+// proves nothing: if the entries must be there, read the list.
+func (s *NetworkListsService) AddEntries(ctx context.Context, id string, entries []string) (tasks []string, err error) {
 	if _, err := expand(entriesPath, id); err != nil { // checks the id even if there are no entries
 		return nil, err
 	}
@@ -88,23 +83,21 @@ func (s *NetworkListsService) AddEntries(ctx context.Context, id string, entries
 	if len(texts) > s.limits.List {
 		return nil, invalid("entries", "%d are more than the %d that a list can hold", len(texts), s.limits.List)
 	}
-	result := &AddEntriesResult{}
+	accepted := 0
 	for part := range slices.Chunk(texts, s.limits.Call) {
-		at := len(result.Added)
 		added, err := s.addPart(ctx, id, part)
 		if err != nil {
-			partial := &PartialError{Accepted: texts[:at], NotAccepted: texts[at:], Err: err}
+			partial := &PartialError{Accepted: texts[:accepted], NotAccepted: texts[accepted:], Err: err}
 			if OutcomeOf(err) != OutcomeNotApplied {
-				partial.Unknown, partial.NotAccepted = part, texts[at+len(part):]
+				partial.Unknown, partial.NotAccepted = part, texts[accepted+len(part):]
 			}
-			return result, partial
+			return tasks, partial
 		}
-		result.Added = texts[:at+len(part)]
-		if added.task != nil {
-			result.Tasks = append(result.Tasks, added.task.ID)
+		if accepted += len(part); added.task != nil {
+			tasks = append(tasks, added.task.ID)
 		}
 	}
-	return result, nil
+	return tasks, nil
 }
 
 // addPart adds entries that fit into one call.

@@ -75,7 +75,7 @@ func ExampleNetworkListsService_AddEntries() {
 	defer stop()
 	ctx, id := context.Background(), "2f0c51b2-0000-4000-8000-000000000001"
 
-	result, err := client.NetworkLists.AddEntries(ctx, id, []string{"203.0.113.0/24", "203.0.113.7", "203.0.113.7/32"})
+	tasks, err := client.NetworkLists.AddEntries(ctx, id, []string{"203.0.113.0/24", "203.0.113.7", "203.0.113.7/32"})
 	var partial *webdelivery.PartialError
 	if errors.As(err, &partial) {
 		fmt.Println("go on with", partial.NotAccepted, "and", partial.Unknown)
@@ -83,8 +83,8 @@ func ExampleNetworkListsService_AddEntries() {
 	if err != nil {
 		return
 	}
-	fmt.Println("added", result.Added)
-	// Output: added [203.0.113.0/24 203.0.113.7]
+	fmt.Println(len(tasks), "task")
+	// Output: 1 task
 }
 
 func ExampleNetworkListsService_RemoveEntries() {

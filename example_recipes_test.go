@@ -192,17 +192,17 @@ func undo(ctx context.Context, client *webdelivery.Client, plan *webdelivery.Pla
 	for _, entry := range plan.Remove {
 		removed = append(removed, entry.Entry)
 	}
-	added, err := client.NetworkLists.AddEntries(ctx, plan.ListID, removed)
+	tasks, err := client.NetworkLists.AddEntries(ctx, plan.ListID, removed)
 	var odd error // names the entries that the SDK cannot add
 	for i, wrong := entryOf(err); wrong; i, wrong = entryOf(err) {
 		if odd == nil {
 			odd = err
 		}
 		removed = slices.Delete(removed, i, i+1)
-		added, err = client.NetworkLists.AddEntries(ctx, plan.ListID, removed)
+		tasks, err = client.NetworkLists.AddEntries(ctx, plan.ListID, removed)
 	}
 	if err == nil {
-		_, err = client.Tasks.WaitAll(ctx, added.Tasks) // so that no address is uncovered for a moment
+		_, err = client.Tasks.WaitAll(ctx, tasks) // so that no address is uncovered for a moment
 	}
 	if err != nil {
 		return fmt.Errorf("add what the plan has removed: %w", err)

@@ -101,7 +101,7 @@ func listChanges() []Operation {
 	return []Operation{
 		{
 			Name: "NetworkLists.AddEntries", Kind: Writes, Method: http.MethodPost, Path: entries, Requests: 1, applied: isListed,
-			call: shown(func(ctx context.Context, c *webdelivery.Client, use *Use) (*webdelivery.AddEntriesResult, error) {
+			call: shown(func(ctx context.Context, c *webdelivery.Client, use *Use) ([]string, error) {
 				return c.NetworkLists.AddEntries(ctx, use.List, []string{NewEntry})
 			}),
 		},
