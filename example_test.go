@@ -158,7 +158,6 @@ func ExamplePurgeService_Wait() {
 	}
 
 	transaction, err := client.Purge.Wait(ctx, receipt.TransactionID,
-		webdelivery.WaitTimeout(10*time.Minute),
 		webdelivery.WaitProgress(func(p webdelivery.Progress) {
 			fmt.Printf("%s, %d %% of the caches\n", p.Status, p.Percent)
 		}))
@@ -181,7 +180,7 @@ func ExamplePurgeService_SubmitAndWait() {
 	defer stop()
 	ctx := context.Background()
 
-	transaction, err := client.Purge.SubmitAndWait(ctx, fixture.PurgeOf("https://www.example.com/app.css"), webdelivery.WaitTimeout(10*time.Minute))
+	transaction, err := client.Purge.SubmitAndWait(ctx, fixture.PurgeOf("https://www.example.com/app.css"))
 	switch {
 	case err != nil && transaction != nil:
 		fmt.Println("accepted, and not seen to its end:", transaction.TransactionID, err)
@@ -232,7 +231,7 @@ func ExampleTasksService_WaitAll() {
 	defer stop()
 	ctx := context.Background()
 
-	tasks, err := client.Tasks.WaitAll(ctx, []string{"task-1", "task-2"}, webdelivery.WaitTimeout(10*time.Minute))
+	tasks, err := client.Tasks.WaitAll(ctx, []string{"task-1", "task-2"})
 	for _, task := range tasks {
 		if task != nil { // it was read
 			fmt.Println(task.ID, task.Complete, task.ErrorInfo != nil)

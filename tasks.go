@@ -116,7 +116,7 @@ func (s *TasksService) listCall(options TaskListOptions) call {
 //   - a response longer than [WithMaxResponseBytes] allows
 //   - before the first successful poll: a redirect, an unknown host, or an untrusted certificate
 //   - 10 minutes without a successful poll ([WaitMaxOutage])
-//   - the end of the context or of WaitTimeout. If the last poll failed, the error matches that of the poll, too.
+//   - the end of the context. If the last poll failed, the error matches that of the poll, too.
 func (s *TasksService) Wait(ctx context.Context, id string, options ...WaitOption) (*Task, error) {
 	cl := s.taskCall(id)
 	if cl.invalid != nil {
@@ -139,8 +139,8 @@ func (s *TasksService) Wait(ctx context.Context, id string, options ...WaitOptio
 // WaitAll waits for all tasks, even if some fail, and then returns the tasks together with the joined errors: a
 // [*TaskError] for each task that ended with an error condition, and the error of the call, such as [ErrNotFound], for
 // each task that cannot be read. [TasksService.Wait] says which failures are only transient. Failed authentication ends
-// the whole wait. [WaitTimeout] and [WaitMaxOutage] apply to the whole wait, too. If they or the context end it, the
-// error says how many tasks are pending, as far as WaitAll knows, and names some.
+// the whole wait. [WaitMaxOutage] applies to the whole wait, too. If it or the context ends it, the error says how many
+// tasks are pending.
 //
 // If there is an error, each returned task is the last state that was read, or nil if it was never read.
 //

@@ -298,8 +298,8 @@ func TestWaitAllJoinsWhatFailed(t *testing.T) {
 	})
 }
 
-// If the context, the timeout or an outage ends WaitAll, the error contains the number of pending tasks and the errors of
-// the last polls. The timeout and the outage are those of the whole wait.
+// If the context or an outage ends WaitAll, the error contains the number of pending tasks and the errors of the last
+// polls. The outage is that of the whole wait.
 func TestWaitAllThatEndsEarly(t *testing.T) {
 	t.Parallel()
 	const patience = 7500 * time.Millisecond
@@ -311,10 +311,8 @@ func TestWaitAllThatEndsEarly(t *testing.T) {
 		took    time.Duration
 		says    []string
 	}{
-		"WaitTimeout": {
-			false, false,
-			[]webdelivery.WaitOption{webdelivery.WaitTimeout(patience)},
-			context.DeadlineExceeded, patience,
+		"a deadline": {
+			false, false, nil, context.DeadlineExceeded, patience,
 			[]string{"waiting for 20 tasks, still pending (20: t000, t001, t002, t003, t004 and 15 more; 32 polls): context deadline exceeded"},
 		},
 		"canceled, in an outage": {
@@ -339,11 +337,12 @@ func TestWaitAllThatEndsEarly(t *testing.T) {
 				if tt.down {
 					time.AfterFunc(2500*time.Millisecond, func() { f.AddFault(testserver.Fault{Status: 503}) })
 				}
-				ctx, cancel := context.WithCancel(f.Context())
-				defer cancel()
+				ctx, cancel := context.WithTimeout(f.Context(), patience)
 				if tt.cancel {
+					ctx, cancel = context.WithCancel(f.Context())
 					time.AfterFunc(patience, cancel)
 				}
+				defer cancel()
 				began := time.Now()
 				tasks, err := f.Client.Tasks.WaitAll(ctx, ids, append(tt.options, webdelivery.WaitInterval(time.Second))...)
 				assert.Equal(f, tt.took, time.Since(began))
@@ -387,7 +386,9 @@ func TestWaitAllWithATaskThatCannotBeRead(t *testing.T) {
 		ids := append(addTasks(f, 30), "endless", "broken", "gone")
 		f.AddFault(testserver.Fault{Path: "/tasks/broken", Status: 500})
 		began := time.Now()
-		tasks, err := f.Client.Tasks.WaitAll(f.Context(), ids, webdelivery.WaitTimeout(20*time.Minute))
+		ctx, cancel := context.WithTimeout(f.Context(), 20*time.Minute)
+		defer cancel()
+		tasks, err := f.Client.Tasks.WaitAll(ctx, ids)
 		assert.Equal(f, 20*time.Minute, time.Since(began))
 		require.ErrorIs(f, err, context.DeadlineExceeded)
 		require.ErrorIs(f, err, webdelivery.ErrNotFound)
@@ -413,7 +414,9 @@ func TestWaitAllWithATaskThatCannotBeRead(t *testing.T) {
 	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
 		ids := addTasks(f, 500)
 		f.AddFault(testserver.Fault{Status: 503})
-		_, err := f.Client.Tasks.WaitAll(f.Context(), ids, webdelivery.WaitInterval(time.Minute), webdelivery.WaitTimeout(10*time.Minute))
+		ctx, cancel := context.WithTimeout(f.Context(), 10*time.Minute)
+		defer cancel()
+		_, err := f.Client.Tasks.WaitAll(ctx, ids, webdelivery.WaitInterval(time.Minute))
 		require.ErrorIs(f, err, webdelivery.ErrServer)
 		assert.LessOrEqual(f, len(f.Srv.Requests()), 11*4*4, "11 rounds of 4 polls with 4 attempts each")
 	})

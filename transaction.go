@@ -119,10 +119,9 @@ func (s *PurgeService) Wait(ctx context.Context, transactionID int64, options ..
 	return tx, nil
 }
 
-// SubmitAndWait calls [PurgeService.Submit], and then [PurgeService.Wait] for its transaction. The options apply to the
-// wait only: WaitTimeout does not limit the submission. If Submit fails, SubmitAndWait returns its error and no
-// transaction. If Wait fails, it returns the error of Wait and the last state of the transaction, which has at least a
-// TransactionID, so you can wait again.
+// SubmitAndWait calls [PurgeService.Submit], and then [PurgeService.Wait] for its transaction. If Submit fails,
+// SubmitAndWait returns its error and no transaction. If Wait fails, it returns the error of Wait and the last state of
+// the transaction, which has at least a TransactionID, so you can wait again.
 func (s *PurgeService) SubmitAndWait(ctx context.Context, request PurgeRequest, options ...WaitOption) (*Transaction, error) {
 	if _, err := newWaiter(options); err != nil {
 		return nil, err

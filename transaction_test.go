@@ -1,6 +1,7 @@
 package webdelivery_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -23,6 +24,7 @@ func TestSubmitAndWait(t *testing.T) {
 		fault     testserver.Fault
 		request   webdelivery.PurgeRequest
 		option    webdelivery.WaitOption
+		limit     time.Duration
 		is        error
 		outcome   webdelivery.Outcome
 		submitted bool
@@ -33,7 +35,7 @@ func TestSubmitAndWait(t *testing.T) {
 		"a wrong option":  {option: webdelivery.WaitInterval(0), request: fixture.PurgeOf(fixture.AnObject), is: webdelivery.ErrInvalid, outcome: webdelivery.OutcomeNotApplied},
 		"rejected":        {fault: testserver.Fault{Path: "/cache/purge", Status: 400}, request: fixture.PurgeOf(fixture.AnObject), is: webdelivery.ErrBadRequest, outcome: webdelivery.OutcomeNotApplied},
 		"lost":            {fault: testserver.Fault{Path: "/cache/purge", Cut: testserver.CutAfterRead}, request: fixture.PurgeOf(fixture.AnObject), outcome: webdelivery.OutcomeUnknown},
-		"the wait ends":   {option: webdelivery.WaitTimeout(10500 * time.Millisecond), request: fixture.PurgeOf(fixture.AnObject), is: context.DeadlineExceeded, submitted: true, polls: 11},
+		"the wait ends":   {limit: 10500 * time.Millisecond, request: fixture.PurgeOf(fixture.AnObject), is: context.DeadlineExceeded, submitted: true, polls: 11},
 		"no transaction":  {fault: testserver.Fault{Path: "/transactions/*", Status: 404}, request: fixture.PurgeOf(fixture.AnObject), is: webdelivery.ErrNotFound, submitted: true, polls: 1},
 		"a redirect once": {fault: testserver.Fault{Path: "/transactions/*", Status: 302, Count: 1}, request: fixture.PurgeOf(fixture.AnObject), outcome: webdelivery.OutcomeApplied, submitted: true, polls: 61},
 	} {
@@ -47,7 +49,9 @@ func TestSubmitAndWait(t *testing.T) {
 				if tt.option != nil {
 					options = append(options, tt.option)
 				}
-				tx, err := f.Client.Purge.SubmitAndWait(f.Context(), tt.request, options...)
+				ctx, cancel := context.WithTimeout(f.Context(), cmp.Or(tt.limit, time.Hour))
+				defer cancel()
+				tx, err := f.Client.Purge.SubmitAndWait(ctx, tt.request, options...)
 				if tt.is != nil {
 					require.ErrorIs(f, err, tt.is)
 				}
@@ -129,7 +133,9 @@ func TestTransactionWithoutStatusIsAnError(t *testing.T) {
 				tx, err := f.Client.Purge.Status(f.Context(), 7)
 				assert.ErrorIs(f, err, webdelivery.ErrBadResponse)
 				assert.Nil(f, tx)
-				tx, err = f.Client.Purge.Wait(f.Context(), 7, webdelivery.WaitTimeout(300*time.Millisecond))
+				ctx, cancel := context.WithTimeout(f.Context(), 300*time.Millisecond)
+				defer cancel()
+				tx, err = f.Client.Purge.Wait(ctx, 7)
 				assert.ErrorIs(f, err, webdelivery.ErrBadResponse)
 				assert.ErrorIs(f, err, context.DeadlineExceeded, "the next response may be valid")
 				assert.Nil(f, tx)

@@ -42,18 +42,6 @@ func WaitInterval(interval time.Duration) WaitOption {
 	}
 }
 
-// WaitTimeout ends the wait after d, above 0, with an error that matches context.DeadlineExceeded. The task, purge or
-// change goes on at the service. Default: only the context limits the wait.
-func WaitTimeout(d time.Duration) WaitOption {
-	return func(w *waiter) error {
-		if d <= 0 {
-			return invalid("WaitTimeout", "%v is not above 0", d)
-		}
-		w.timeout = d
-		return nil
-	}
-}
-
 // WaitMaxOutage ends the wait with the last error when every poll has failed for d, whatever Retry-After asks for: the
 // last poll comes after d, and may take as long as its own retries ([WithRetry]). 0 means that an outage never ends the
 // wait. Default 10 minutes.
@@ -82,10 +70,9 @@ func WaitProgress(f func(Progress)) WaitOption {
 
 // waiter holds the options of a wait.
 type waiter struct {
-	every   time.Duration // 0: growing
-	timeout time.Duration
-	outage  time.Duration
-	report  func(Progress)
+	every  time.Duration // 0: growing
+	outage time.Duration
+	report func(Progress)
 
 	known     bool // what it waits for certainly exists, because a response has named it
 	failsFast bool // the first item that fails ends the wait, as an Apply needs it
@@ -118,17 +105,12 @@ type polling struct {
 	last           error // why the last of them failed
 }
 
-// wait polls items until all have ended, or until the context, the timeout, an outage or failed authentication ends the
+// wait polls items until all have ended, or until the context, an outage or failed authentication ends the
 // wait. It returns what ended it, joined with the errors of the items.
 //
 // It polls a few at a time, in their order, and then waits for the interval, unless all of these have ended. Those that
 // have not come behind the others, so a task that never ends does not hide them.
 func (w *waiter) wait(ctx context.Context, items ...*item) error {
-	if w.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, w.timeout)
-		defer cancel()
-	}
 	p := &polling{waiter: w, items: items, pending: slices.Clone(items), good: time.Now()}
 	errs := []error{p.run(ctx)}
 	for _, it := range items {

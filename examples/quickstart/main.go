@@ -118,7 +118,9 @@ func watchTasks(ctx context.Context, out io.Writer, client *webdelivery.Client, 
 		fmt.Fprintln(out, "None of them is running.")
 		return nil
 	}
-	task, err := client.Tasks.Wait(ctx, running, showProgress(out, "task"), webdelivery.WaitTimeout(timeout))
+	waiting, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	task, err := client.Tasks.Wait(waiting, running, showProgress(out, "task"))
 	var failed *webdelivery.TaskError
 	switch {
 	case errors.As(err, &failed):
