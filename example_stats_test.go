@@ -152,7 +152,7 @@ func ExampleResult_All() {
 		Code *string `stats:"client_country_code"` // nil if the row has null
 		Hits int64   `stats:"hits"`
 	}
-	result, err := client.Stats.WAFTopK(webdelivery.WAFByCountry).Query(context.Background(), webdelivery.WAFTopKQuery{
+	result, err := client.Stats.WAFTopK(webdelivery.WAFByCountry).Query(context.Background(), webdelivery.TopKQuery{
 		Start: end.Add(-time.Hour), End: end,
 	})
 	if err != nil {
@@ -229,7 +229,7 @@ func ExampleStatsService_WAFTopK() {
 	ctx := context.Background()
 	end := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-	query := webdelivery.WAFTopKQuery{
+	query := webdelivery.TopKQuery{
 		Dimensions: []string{webdelivery.DimClientCountryCode},
 		Start:      end.Add(-time.Hour), End: end,
 	}

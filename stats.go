@@ -39,32 +39,33 @@ func newStatsService(c *conn) *StatsService {
 
 // WAFTopK returns the family that reads the 20 largest groups of WAF hits. It sends nothing. If category is not one of
 // the constants, every call of the family returns a [*ValidationError].
-func (s *StatsService) WAFTopK(category WAFCategory) *StatsFamily[WAFTopKQuery] {
+func (s *StatsService) WAFTopK(category WAFCategory) *StatsFamily[TopKQuery] {
 	dimension, known := wafCategories[category]
-	family := &StatsFamily[WAFTopKQuery]{conn: s.conn, rules: statsRules{
-		name: "Stats.WAFTopK", path: "/stats/security/waf/topk/" + string(category), noLimit: true, aggregated: true, top: wafTopKRows, dimension: dimension,
-	}}
-	if !known {
-		family.refused = invalid("category", "%q is not a category of WAF top-K", string(category))
-	}
-	return family
+	return s.topK(string(category), known, statsRules{
+		name: "Stats.WAFTopK", path: "/stats/security/waf/topk/", noLimit: true, top: wafTopKRows, dimension: dimension,
+	})
 }
 
 // TrafficShapingTopK returns the family that reads up to 1,000 of the largest groups of blocking and rate limiting.
 // Otherwise it behaves like WAFTopK.
-func (s *StatsService) TrafficShapingTopK(category TrafficShapingCategory) *StatsFamily[TrafficShapingTopKQuery] {
+func (s *StatsService) TrafficShapingTopK(category TrafficShapingCategory) *StatsFamily[TopKQuery] {
 	dimension, known := shapingCategories[category]
-	family := &StatsFamily[TrafficShapingTopKQuery]{conn: s.conn, rules: statsRules{
-		name: "Stats.TrafficShapingTopK", path: "/stats/security/trafficshaping/topk/" + string(category), aggregated: true, top: shapingTopKRows, dimension: dimension,
-	}}
+	return s.topK(string(category), known, statsRules{
+		name: "Stats.TrafficShapingTopK", path: "/stats/security/trafficshaping/topk/", top: shapingTopKRows, dimension: dimension,
+	})
+}
+
+func (s *StatsService) topK(category string, known bool, rules statsRules) *StatsFamily[TopKQuery] {
+	rules.path, rules.aggregated = rules.path+category, true
+	family := &StatsFamily[TopKQuery]{conn: s.conn, rules: rules}
 	if !known {
-		family.refused = invalid("category", "%q is not a category of traffic shaping top-K", string(category))
+		family.refused = invalid("category", "%q is not a category of %s", category, rules.name)
 	}
 	return family
 }
 
-// StatsFamily reads one family of statistics. Its query Q has only the parameters that the family takes. The rows of
-// every family but Events are groups with their hits.
+// StatsFamily reads one family of statistics. The rows of every family but Events are groups with
+// their hits.
 type StatsFamily[Q StatsQuery] struct {
 	conn    *conn
 	rules   statsRules

@@ -46,13 +46,13 @@ func TestCategories(t *testing.T) {
 	t.Parallel()
 	ask := map[string]func(ctx context.Context, s *webdelivery.StatsService, category string, dimensions ...string) error{
 		"waf": func(ctx context.Context, s *webdelivery.StatsService, category string, dimensions ...string) error {
-			q := webdelivery.WAFTopKQuery{Dimensions: dimensions, Start: spanStart, End: spanEnd}
+			q := webdelivery.TopKQuery{Dimensions: dimensions, Start: spanStart, End: spanEnd}
 			_, err1 := s.WAFTopK(webdelivery.WAFCategory(category)).Query(ctx, q)
 			_, err2 := collect(s.WAFTopK(webdelivery.WAFCategory(category)).All(ctx, q))
 			return errors.Join(err1, err2)
 		},
 		"trafficshaping": func(ctx context.Context, s *webdelivery.StatsService, category string, dimensions ...string) error {
-			q := webdelivery.TrafficShapingTopKQuery{Dimensions: dimensions, Start: spanStart, End: spanEnd}
+			q := webdelivery.TopKQuery{Dimensions: dimensions, Start: spanStart, End: spanEnd}
 			_, err1 := s.TrafficShapingTopK(webdelivery.TrafficShapingCategory(category)).Query(ctx, q)
 			_, err2 := collect(s.TrafficShapingTopK(webdelivery.TrafficShapingCategory(category)).All(ctx, q))
 			return errors.Join(err1, err2)
@@ -256,7 +256,7 @@ func TestAllOfATopK(t *testing.T) {
 	}{{5, 5, 5, false}, {5, 7, 7, false}, {5, 1000, 1200, false}, {5000, 1000, 5000, false}, {5000, 999, 5000, true}, {5000, 1000, 1000, false}} {
 		fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
 			fixture.AnswerWith(f, "/stats/security/trafficshaping/topk/country/data", rowsOf(1, tt.first), rowsOf(tt.rows, tt.total))
-			q := webdelivery.TrafficShapingTopKQuery{Start: spanStart, End: spanEnd}
+			q := webdelivery.TopKQuery{Start: spanStart, End: spanEnd}
 			got, err := collect(f.Client.Stats.TrafficShapingTopK(webdelivery.TrafficShapingByCountry).All(f.Context(), q))
 			assert.Len(f, got, tt.rows)
 			assert.Equal(f, []string{"1", "1000"}, limitsOf(f))
@@ -269,9 +269,9 @@ func TestAllOfATopK(t *testing.T) {
 		incomplete bool
 	}{{20, 5000, false}, {19, 5000, true}, {7, 7, false}} {
 		family := fixture.Always(t, []byte(rowsOf(tt.rows, tt.total))).Stats.WAFTopK(webdelivery.WAFByBrowser)
-		_, err := family.Query(t.Context(), webdelivery.WAFTopKQuery{Start: spanStart, End: spanEnd})
+		_, err := family.Query(t.Context(), webdelivery.TopKQuery{Start: spanStart, End: spanEnd})
 		assertIncomplete(t, tt.incomplete, tt.rows, tt.total, err)
-		_, err = collect(family.All(t.Context(), webdelivery.WAFTopKQuery{Start: spanStart, End: spanEnd}))
+		_, err = collect(family.All(t.Context(), webdelivery.TopKQuery{Start: spanStart, End: spanEnd}))
 		assertIncomplete(t, tt.incomplete, tt.rows, tt.total, err)
 	}
 }
@@ -563,7 +563,7 @@ func TestTrendsCutBySilence(t *testing.T) {
 		countries.Limit = 3
 		_, err = f.Client.Stats.WAFTrends.Query(f.Context(), countries)
 		require.NoError(f, err)
-		_, err = f.Client.Stats.TrafficShapingTopK(webdelivery.TrafficShapingByCountry).Query(f.Context(), webdelivery.TrafficShapingTopKQuery{
+		_, err = f.Client.Stats.TrafficShapingTopK(webdelivery.TrafficShapingByCountry).Query(f.Context(), webdelivery.TopKQuery{
 			Dimensions: countries.Dimensions, Start: start, End: end,
 		})
 		require.NoError(f, err)

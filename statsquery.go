@@ -130,15 +130,9 @@ type TrendsQuery struct {
 	Limit       int          // maximum number of rows; 0: all rows for All, otherwise the service's default of 10
 }
 
-// WAFTopKQuery requests the 20 largest groups of a WAF top-K. It has no limit and no order: sort the rows yourself.
-type WAFTopKQuery struct {
-	Dimensions []string     // must form a valid grouping set, see Groupings; none: that of the category, if it is known
-	Start, End time.Time    // as in EventsQuery
-	Filter     filters.Expr // nil: no filter
-}
-
-// TrafficShapingTopKQuery requests the largest groups of a traffic shaping top-K, up to 1,000.
-type TrafficShapingTopKQuery struct {
+// TopKQuery requests the largest groups: up to 20 of a WAF top-K, and up to 1,000 of a traffic shaping top-K. A WAF
+// top-K has neither SortBy nor Limit: sort the rows yourself.
+type TopKQuery struct {
 	Dimensions []string     // must form a valid grouping set, see Groupings; none: that of the category, if it is known
 	Start, End time.Time    // as in EventsQuery
 	Filter     filters.Expr // nil: no filter
@@ -148,7 +142,7 @@ type TrafficShapingTopKQuery struct {
 
 // StatsQuery is the query of one family. (Section 4.2.)
 type StatsQuery interface {
-	EventsQuery | TrendsQuery | WAFTopKQuery | TrafficShapingTopKQuery
+	EventsQuery | TrendsQuery | TopKQuery
 
 	params() statsParams
 }
@@ -164,11 +158,7 @@ func (q TrendsQuery) params() statsParams {
 	}
 }
 
-func (q WAFTopKQuery) params() statsParams {
-	return statsParams{Dimensions: q.Dimensions, Start: q.Start, End: q.End, Filter: q.Filter}
-}
-
-func (q TrafficShapingTopKQuery) params() statsParams {
+func (q TopKQuery) params() statsParams {
 	return statsParams{
 		Dimensions: q.Dimensions, Start: q.Start, End: q.End, Filter: q.Filter, SortBy: q.SortBy, Limit: int64(q.Limit),
 	}
@@ -233,6 +223,12 @@ func (p *statsParams) prepare(family *statsRules) error {
 	if p.Limit < 0 {
 		bad.add("limit", "%d is below 0", p.Limit)
 	}
+	if family.noLimit && len(p.SortBy) > 0 {
+		bad.add("sortby", "a WAF top-K has no order; sort its rows yourself")
+	}
+	if family.noLimit && p.Limit > 0 {
+		bad.add("limit", "a WAF top-K has none; it has at most %d rows", family.top)
+	}
 	return bad.err()
 }
 
@@ -291,7 +287,7 @@ type statsRules struct {
 	path        string // base path
 	aggregated  bool   // it has metrics
 	granularity bool   // it requires a granularity
-	noLimit     bool   // it has no parameter limit
+	noLimit     bool   // it has neither a limit nor an order
 	top         int64  // largest number of rows; 0: no bound
 	dimension   string // default dimension of a top-K; "": unknown
 }

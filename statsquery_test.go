@@ -52,6 +52,16 @@ func TestEventsRetention(t *testing.T) {
 	assert.Equal(t, want, webdelivery.EventsRetention(time.Date(2026, 11, 21, 0, 30, 0, 0, berlin)))
 }
 
+// Section 4.3: a WAF top-K has neither limit nor sortby.
+func TestAWAFTopKHasNoLimitAndNoOrder(t *testing.T) {
+	t.Parallel()
+	family := fixture.Always(t, nil).Stats.WAFTopK(webdelivery.WAFByCountry)
+	_, err := family.Query(t.Context(), webdelivery.TopKQuery{Start: spanStart, End: spanEnd, SortBy: []string{"hits"}, Limit: 1})
+	assert.ErrorIs(t, err, webdelivery.ErrInvalid)
+	assert.ErrorContains(t, err, "sortby")
+	assert.ErrorContains(t, err, "limit")
+}
+
 // Sections 4.2 and 7: the client refuses what the service would reject. The error names the parameter, and nothing is
 // sent.
 func TestQueriesThatAreRefused(t *testing.T) {
@@ -117,10 +127,10 @@ func TestWhatAQuerySends(t *testing.T) {
 		_, err2 := stats.WAFTrends.Query(ctx, full)
 		_, err3 := stats.RequestTrends.Query(ctx, open)
 		_, err4 := stats.TrafficShapingTrends.Query(ctx, trends())
-		_, err5 := stats.WAFTopK(webdelivery.WAFByClientIP).Query(ctx, webdelivery.WAFTopKQuery{
+		_, err5 := stats.WAFTopK(webdelivery.WAFByClientIP).Query(ctx, webdelivery.TopKQuery{
 			Dimensions: country, Start: spanStart, End: spanEnd, Filter: filters.Eq("a", "1"),
 		})
-		_, err6 := stats.TrafficShapingTopK(webdelivery.TrafficShapingByRateLimitCountry).Query(ctx, webdelivery.TrafficShapingTopKQuery{
+		_, err6 := stats.TrafficShapingTopK(webdelivery.TrafficShapingByRateLimitCountry).Query(ctx, webdelivery.TopKQuery{
 			Dimensions: country, Start: spanStart, End: spanEnd, SortBy: []string{"hits"}, Limit: 7,
 		})
 		require.NoError(f, errors.Join(err1, err2, err3, err4, err5, err6))

@@ -133,7 +133,7 @@ func TestAddEvents(t *testing.T) {
 		assert.EqualValues(t, 1, shaping.TotalResults, "the blocked country")
 		paths, err := client.Stats.WAFTopK(webdelivery.WAFByRequestPath).Dimensions(t.Context())
 		require.NoError(t, err)
-		top, err := client.Stats.WAFTopK(webdelivery.WAFByRequestPath).Query(t.Context(), webdelivery.WAFTopKQuery{
+		top, err := client.Stats.WAFTopK(webdelivery.WAFByRequestPath).Query(t.Context(), webdelivery.TopKQuery{
 			Dimensions: paths[:1], Start: start, End: now,
 		})
 		require.NoError(t, err)

@@ -64,8 +64,8 @@ func wrongly() map[string]callOf {
 		},
 		"PurgeQueue.Purge": queued(func(ctx context.Context, q *webdelivery.PurgeQueue) error { return errorOf(q.Purge(ctx)) }),
 	}
-	ofCategory(calls, "Stats.WAFTopK", func(c *client) *webdelivery.StatsFamily[webdelivery.WAFTopKQuery] { return c.Stats.WAFTopK("color") })
-	ofCategory(calls, "Stats.TrafficShapingTopK", func(c *client) *webdelivery.StatsFamily[webdelivery.TrafficShapingTopKQuery] {
+	ofCategory(calls, "Stats.WAFTopK", func(c *client) *webdelivery.StatsFamily[webdelivery.TopKQuery] { return c.Stats.WAFTopK("color") })
+	ofCategory(calls, "Stats.TrafficShapingTopK", func(c *client) *webdelivery.StatsFamily[webdelivery.TopKQuery] {
 		return c.Stats.TrafficShapingTopK("color")
 	})
 	return calls

@@ -144,7 +144,7 @@ func TestNothingShowsASecret(t *testing.T) {
 func (s *showcase) showSettings(f *fixture.Fixture, settings fixture.Setup, password string) {
 	s.show(settings.Auth, f.Client, settings.Options, webdelivery.Dialect{}, webdelivery.RetryPolicy{}, "hits",
 		webdelivery.WAFByBrowser, webdelivery.TrafficShapingByBrowser, webdelivery.OutcomeUnknown, webdelivery.ListTypeGEO, webdelivery.Permit{},
-		webdelivery.TrendsQuery{}, webdelivery.WAFTopKQuery{}, webdelivery.TrafficShapingTopKQuery{})
+		webdelivery.TrendsQuery{}, webdelivery.TopKQuery{})
 	for _, url := range []string{
 		"https://alice:" + password + "@api.example.com", "alice:" + password + "@api.example.com", "https://api.example.com?password=" + password,
 		"https://" + password + "\x7f", "https://api.example.com#" + password,

@@ -160,7 +160,7 @@ func (r *Report) option(dimension string, source func(context.Context, *webdeliv
 
 func (q Query) topOfWAF(category webdelivery.WAFCategory, dimension string, filter filters.Expr) func(context.Context, *webdelivery.StatsService) rows {
 	return func(ctx context.Context, stats *webdelivery.StatsService) rows {
-		return stats.WAFTopK(category).All(ctx, webdelivery.WAFTopKQuery{
+		return stats.WAFTopK(category).All(ctx, webdelivery.TopKQuery{
 			Dimensions: []string{dimension}, Start: q.Start, End: q.End, Filter: filter,
 		})
 	}
@@ -168,7 +168,7 @@ func (q Query) topOfWAF(category webdelivery.WAFCategory, dimension string, filt
 
 func (q Query) topOfShaping(category webdelivery.TrafficShapingCategory, dimension string) func(context.Context, *webdelivery.StatsService) rows {
 	return func(ctx context.Context, stats *webdelivery.StatsService) rows {
-		return stats.TrafficShapingTopK(category).All(ctx, webdelivery.TrafficShapingTopKQuery{
+		return stats.TrafficShapingTopK(category).All(ctx, webdelivery.TopKQuery{
 			Dimensions: []string{dimension}, Start: q.Start, End: q.End, Filter: q.filter,
 			SortBy: []string{webdelivery.Desc(webdelivery.MetricHits)}, Limit: shown,
 		})

@@ -58,11 +58,11 @@ func statistics() []Operation {
 			}
 		}
 	}
-	waf := func(end time.Time, _ int) webdelivery.WAFTopKQuery {
-		return webdelivery.WAFTopKQuery{Dimensions: country, Start: end.Add(-span), End: end}
+	waf := func(end time.Time, _ int) webdelivery.TopKQuery {
+		return webdelivery.TopKQuery{Dimensions: country, Start: end.Add(-span), End: end}
 	}
-	shaping := func(end time.Time, limit int) webdelivery.TrafficShapingTopKQuery {
-		return webdelivery.TrafficShapingTopKQuery{Dimensions: country, Start: end.Add(-span), End: end, SortBy: most, Limit: limit}
+	shaping := func(end time.Time, limit int) webdelivery.TopKQuery {
+		return webdelivery.TopKQuery{Dimensions: country, Start: end.Add(-span), End: end, SortBy: most, Limit: limit}
 	}
 	type ofTrends = webdelivery.StatsFamily[webdelivery.TrendsQuery]
 	const base = "/stats/security/"
@@ -81,13 +81,13 @@ func statistics() []Operation {
 			family[webdelivery.TrendsQuery]{"Stats.TrafficShapingTrends", base + "trafficshaping/trends", trends(webdelivery.GranularityHour), groups, countries, false},
 			func(c *client) *ofTrends { return c.Stats.TrafficShapingTrends }),
 		aggregatedOf(
-			family[webdelivery.WAFTopKQuery]{"Stats.WAFTopK", base + "waf/topk/" + string(webdelivery.WAFByCountry), waf, countries, countries, true},
-			func(c *client) *webdelivery.StatsFamily[webdelivery.WAFTopKQuery] {
+			family[webdelivery.TopKQuery]{"Stats.WAFTopK", base + "waf/topk/" + string(webdelivery.WAFByCountry), waf, countries, countries, true},
+			func(c *client) *webdelivery.StatsFamily[webdelivery.TopKQuery] {
 				return c.Stats.WAFTopK(webdelivery.WAFByCountry)
 			}),
 		aggregatedOf(
-			family[webdelivery.TrafficShapingTopKQuery]{"Stats.TrafficShapingTopK", base + "trafficshaping/topk/" + string(webdelivery.TrafficShapingByCountry), shaping, groups, countries, false},
-			func(c *client) *webdelivery.StatsFamily[webdelivery.TrafficShapingTopKQuery] {
+			family[webdelivery.TopKQuery]{"Stats.TrafficShapingTopK", base + "trafficshaping/topk/" + string(webdelivery.TrafficShapingByCountry), shaping, groups, countries, false},
+			func(c *client) *webdelivery.StatsFamily[webdelivery.TopKQuery] {
 				return c.Stats.TrafficShapingTopK(webdelivery.TrafficShapingByCountry)
 			}),
 	)
