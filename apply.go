@@ -13,11 +13,11 @@ import (
 
 // ApplyOptions are the options of Apply. With the zero value, Apply does not wait for tasks.
 type ApplyOptions struct {
-	// Wait waits for the tasks named in the responses, as [TasksService.WaitAll] does, but the first one that is found to
-	// have failed ends Apply. An entry that an addition covers is removed only after the task of that addition has ended. If
-	// the list is full, entries are added only after the tasks of the removals that make room. Without Wait, or if a
-	// response names no task, a change counts as in effect once its call is accepted, see [NetworkListsService.Apply]. Wait
-	// does not cover the tasks of an earlier Apply.
+	// Wait waits for the tasks named in the responses, as [TasksService.WaitAll] does, but the first one that is found
+	// to have failed ends Apply. An entry that an addition covers is removed only after the task of that addition has
+	// ended. If the list is full, entries are added only after the tasks of the removals that make room. Without Wait,
+	// or if a response names no task, a change counts as in effect once its call is accepted, see
+	// [NetworkListsService.Apply].
 	Wait bool
 	// MaxOutage is how long nothing may be readable before a wait gives up, see [WaitMaxOutage]. 0 means 10 minutes.
 	MaxOutage time.Duration

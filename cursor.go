@@ -182,8 +182,8 @@ func OpenCursorFile(name string) (*CursorFile, error) {
 var ErrCursorInUse = errors.New("webdelivery: the cursor file is already open, as a rule in another process")
 
 // Store replaces the content of the file, and returns when it is on disk. If it fails, the file keeps its old content.
-// Only its owner can read the file. A cursor with a long Lookback has megabytes, so store it now and then, not for each
-// event: what was delivered since is delivered again after a kill, with the same [Export.Key].
+// Only its owner can read the file. What was delivered since is delivered again after a kill, with the same
+// [Export.Key].
 func (f *CursorFile) Store(cursor Cursor) error {
 	if f.lock == nil {
 		return fs.ErrClosed

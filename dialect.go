@@ -11,19 +11,17 @@ import (
 // service differs; a zero field means its default. A Dialect changes only what the client sends: it reads every known
 // spelling.
 type Dialect struct {
-	// TasksPrefix comes before /tasks. Section 4.1 of the service document does not show it. Default "".
+	// TasksPrefix comes before /tasks. Default "".
 	TasksPrefix string
-	// StartTimeParam is the name of the start parameter of statistics queries. Section 4.2 spells it both starttime and
-	// startime. Default "starttime".
+	// StartTimeParam is the name of the start parameter of statistics queries. It may be "startime". Default
+	// "starttime".
 	StartTimeParam string
-	// EntryKey is the member that holds an entry in a POST to entries. Section 4.6 calls it both entry and value. Default
-	// "entry".
+	// EntryKey is the member that holds an entry in a POST to entries. It may be "value". Default "entry".
 	EntryKey string
 	// EntryDeletePath is the path that deletes one entry, with {list} and {entry} in place of the ids, in this order.
-	// Default "/config/networklists/{list}/{entry}", from section 4.6.
+	// Default "/config/networklists/{list}/{entry}".
 	EntryDeletePath string
-	// BatchDeletionMethod is the method for a list's entries_batch_deletion_uri. Section 4.6 does not show it.
-	// Default "POST".
+	// BatchDeletionMethod is the method for a list's entries_batch_deletion_uri. Default "POST".
 	BatchDeletionMethod string
 }
 

@@ -171,9 +171,8 @@ type RemoveEntriesResult struct {
 // RemoveEntries reads the list, and sends one request per entry, 4 at a time. If one fails, it sends no more, and
 // returns the result so far together with a [*PartialError] about the values that the list held. It is safe to call
 // RemoveEntries again with all values. If the list cannot be read, nothing was removed and the result is nil.
-// RemoveEntries does not wait for the tasks: use [TasksService.WaitAll]. If the response to a DELETE is lost, the SDK
-// tries again and gets 404 for the removed entry. Its task is then unknown, and is not in Tasks; [TasksService.All]
-// shows it.
+// RemoveEntries does not wait for the tasks: use [TasksService.WaitAll]. The task of a removal whose response was lost
+// is not in Tasks; [TasksService.All] shows it.
 func (s *NetworkListsService) RemoveEntries(ctx context.Context, id string, values []string) (*RemoveEntriesResult, error) {
 	if _, err := expand(entriesPath, id); err != nil { // checks the id even if there are no values
 		return nil, err
@@ -309,9 +308,9 @@ func (s *NetworkListsService) deleteEntry(ctx context.Context, id, entryID strin
 }
 
 // ClearEntries removes all entries and keeps the list. It sends up to three requests: to read the list, which has the
-// address for the deletion (open point 24), to clear it, and to see how many entries are left, including those that
-// others added meanwhile. If some are left, or if it cannot read that, it returns an error together with the task, with
-// the outcome [OutcomeUnknown]: call it again.
+// address for the deletion, to clear it, and to see how many entries are left, including those that others added
+// meanwhile. If some are left, or if it cannot read that, it returns an error together with the task, with the outcome
+// [OutcomeUnknown]: call it again.
 //
 // If the response has a task that is not complete, the entries may go only when it completes, so ClearEntries does not
 // look: wait with [TasksService.Wait], and read Total of [NetworkListsService.Entries] with a Count of 1. If the
@@ -328,25 +327,19 @@ func (s *NetworkListsService) ClearEntries(ctx context.Context, id string) (*Tas
 	if err != nil || !task.ended() {
 		return task, err
 	}
-	rest, err := s.Entries(ctx, id, EntryOptions{Count: 1})
+	rest, facts, err := readPage[NetworkListEntry](ctx, s.conn, EntryOptions{Count: 1}.call(id))
 	if err != nil {
 		return task, &outcomeError{fmt.Errorf("entries left after the batch deletion: %w", err), OutcomeUnknown}
 	}
-	if left := leftIn(rest); left > 0 {
+	left := max(rest.Total, int64(len(rest.Items)))
+	if rest.HasMore || facts.Next != nil || rest.PageCount > 1 { // a page_count of 1 announces none, because that page may be empty
+		left = max(left, 1)
+	}
+	if left > 0 {
 		return task, &outcomeError{fmt.Errorf("webdelivery: network list %s still has %s after the batch deletion; call ClearEntries again",
 			redact.Line(s.conn.secrets.Text(id)), counted(left, "entry", "entries")), OutcomeUnknown}
 	}
 	return task, nil
-}
-
-// leftIn returns how many entries the first page announces, at least 1 if it announces another page. A page_count of
-// 1 announces none, because that page may be empty.
-func leftIn(first *Page[NetworkListEntry]) int64 {
-	left := max(first.Total, int64(len(first.Items)))
-	if first.HasMore || first.NextURI != "" || first.PageCount > 1 {
-		left = max(left, 1)
-	}
-	return left
 }
 
 // batchDeletion reads the address that clears a list. A bad address comes from the service and is not the caller's

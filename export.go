@@ -63,14 +63,14 @@ type ExportOptions struct {
 // LateError means that the service recorded events more than [ExportOptions.Lookback] after their time. All does not
 // yield them, and reports each once. Events that the service deletes can hide as many others.
 type LateError struct {
-	Late     int64     // number of these events
-	From, To time.Time // in which they happened
+	Late int64 // number of these events
+
+	span string // in which they happened
 }
 
 // Error says how many, when, and what to do.
 func (e *LateError) Error() string {
-	return fmt.Sprintf("webdelivery: %s between %s and %s recorded too late to be exported; a longer Lookback finds such events",
-		counted(e.Late, "event", "events"), e.From.Format(time.RFC3339), e.To.Format(time.RFC3339))
+	return prefix + counted(e.Late, "event", "events") + e.span + " recorded too late to be exported; a longer Lookback finds such events"
 }
 
 func (e *LateError) outcomeOfWrite() Outcome { return OutcomeNotApplied }
@@ -154,7 +154,7 @@ func (e *Export) prepare() error {
 //
 // An event that [Scan] cannot read ([ScanError]) counts as yielded, so store it elsewhere before the cursor. Store the
 // cursor before the first event, too: it keeps the query's Start, which moves with each restart otherwise. Cursor takes
-// longer with a longer Lookback, though not with more events, so call it every few thousand events rather than for each.
+// longer with a longer Lookback, so call it every few thousand events rather than for each.
 func (e *Export) Cursor() Cursor {
 	if e.err != nil {
 		return e.from
@@ -240,7 +240,8 @@ func (e *Export) missing(missing resume.Missing, reached int64) error {
 	}
 	if missing.Late > 0 {
 		e.late.Add(missing.Late)
-		errs = append(errs, &LateError{missing.Late, time.Unix(missing.From, 0).UTC(), time.Unix(missing.To, 0).UTC()})
+		errs = append(errs, &LateError{missing.Late, fmt.Sprintf(" between %s and %s",
+			time.Unix(missing.From, 0).UTC().Format(time.RFC3339), time.Unix(missing.To, 0).UTC().Format(time.RFC3339))})
 	}
 	return join(errs...)
 }

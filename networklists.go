@@ -322,8 +322,8 @@ func (s *NetworkListsService) usable(id string) error {
 	return s.unusable("the list has the id %q, which cannot be part of an address", redact.Line(id))
 }
 
-// Delete permanently removes a list and all its data. If the response names no task (open point 23), or if an earlier
-// attempt of the call removed the list, the task is complete and has no id.
+// Delete permanently removes a list and all its data. If the response names no task, or if an earlier attempt of the
+// call removed the list, the task is complete and has no id.
 func (s *NetworkListsService) Delete(ctx context.Context, id string) (*Task, error) {
 	return s.change(ctx, at("NetworkLists.Delete", http.MethodDelete, listPath, id), id)
 }

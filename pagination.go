@@ -83,20 +83,17 @@ func pagedCall(p *problems, operation, path string, options any) call {
 	return cl
 }
 
-// Page is one page of a collection. List and Entries return it; the sequences of All and AllEntries read all pages.
+// Page is one page of a collection.
 //
 // A response may be a bare array or omit members. Then Total, PageCount and PageIndex are 0 and the addresses are
 // empty. If the response does not say whether more pages exist, HasMore is true. It is false if the page is empty, or
-// if Total says that this first page has everything. (Section 2.6.)
+// if Total says that this first page has everything.
 type Page[T any] struct {
-	URI       string `json:"uri"`                // address of this page, with its count and page
-	Items     []T    `json:"items"`              // items of this page, never nil
-	Total     int64  `json:"total"`              // items of the whole collection; 0 if the response does not say
-	HasMore   bool   `json:"has_more"`           // more pages exist, or may exist if the response does not say
-	PageCount int    `json:"page_count"`         // pages of the whole collection at this count; 0 if the response does not say
-	PageIndex int    `json:"page_index"`         // number of this page, from 1; 0 if the response does not say
-	PrevURI   string `json:"prev_uri,omitempty"` // previous page, empty on the first
-	NextURI   string `json:"next_uri,omitempty"` // next page, empty on the last
+	Items     []T   `json:"items"`      // items of this page, never nil
+	Total     int64 `json:"total"`      // items of the whole collection; 0 if the response does not say
+	HasMore   bool  `json:"has_more"`   // more pages exist, or may exist if the response does not say
+	PageCount int   `json:"page_count"` // pages of the whole collection at this count; 0 if the response does not say
+	PageIndex int   `json:"page_index"` // number of this page, from 1; 0 if the response does not say
 }
 
 // fetchPage reads one page.
@@ -189,8 +186,7 @@ func (b *pageBody[T]) page() (Page[T], paging.Page) {
 	case b.NextURI == nil || *b.NextURI == "":
 		facts.Ends = true
 	case *b.NextURI != missingAddress:
-		page.NextURI = *b.NextURI
-		_, query, _ := strings.Cut(page.NextURI, "?")
+		_, query, _ := strings.Cut(*b.NextURI, "?")
 		query, _, _ = strings.Cut(query, "#")
 		facts.Next = &query
 	}

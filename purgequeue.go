@@ -52,9 +52,8 @@ type QueueStats struct {
 	Refused   int           // URIs that failed so far because they were refused; those that failed otherwise are in no field
 	Requests  int           // requests so far, repeated ones included
 	OldestAge time.Duration // time that the oldest pending URI has waited; 0 if none is pending
-	// Failures counts failed requests in a row, also those that are repeated or that all callers gave up, and failed logins
-	// and permits. It returns to 0 when the service accepts a purge or refuses one with ErrBadRequest, so it stays while
-	// nobody purges.
+	// Failures counts failed requests in a row, also those that are repeated or that all callers gave up, and failed
+	// logins and permits. It returns to 0 when the service accepts a purge or refuses one with ErrBadRequest.
 	Failures int
 	Err      error     // error of the last failure; nil if Failures is 0
 	Since    time.Time // when the first of them failed; zero if Failures is 0

@@ -102,11 +102,9 @@ func checkPage[T any](t *testing.T, page *webdelivery.Page[T], err error, plain 
 		items = slices.Concat(listed, tasks)
 		if more, said := member(plain, "has_more").(bool); said {
 			assert.Equal(t, more, page.HasMore)
-		} else if page.NextURI != "" {
+		} else if textOf(plain, "next_uri") != "" {
 			assert.True(t, page.HasMore)
 		}
-		assert.Equal(t, textOf(plain, "next_uri"), page.NextURI)
-		assert.Equal(t, textOf(plain, "prev_uri"), page.PrevURI)
 	}
 	require.Len(t, page.Items, len(items))
 	for i, item := range items {
