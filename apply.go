@@ -21,8 +21,6 @@ type ApplyOptions struct {
 	Wait bool
 	// MaxOutage is how long nothing may be readable before a wait gives up, see [WaitMaxOutage]. 0 means 10 minutes.
 	MaxOutage time.Duration
-	// Concurrency is how many removals run at once. 0 means 4; a negative value is invalid.
-	Concurrency int
 	// Progress, if not nil, is called after each call that changes the list, and at the end, one call at a time, with the
 	// entries added and removed so far, and those to add and to remove.
 	Progress func(added, removed, total int)
@@ -52,10 +50,6 @@ func (s *NetworkListsService) Apply(ctx context.Context, plan *Plan, options App
 	if plan == nil {
 		return nil, invalid("plan", "is nil; create a plan with NetworkLists.Plan")
 	}
-	if options.Concurrency < 0 {
-		return nil, invalid("Concurrency", "%d is below 0", options.Concurrency)
-	}
-	options.Concurrency = cmp.Or(options.Concurrency, bulkConcurrency)
 	if options.MaxOutage < 0 {
 		return nil, invalid("MaxOutage", "%v is below 0", options.MaxOutage)
 	}
@@ -244,7 +238,7 @@ func (a *apply) remove(ctx context.Context, indexes []int) error {
 	for n, i := range indexes {
 		ids[n] = a.changes.Held[i].ID
 	}
-	return a.removeEach(ctx, a.id, ids, a.options.Concurrency, func(_ int, task *Task, err error) {
+	return a.removeEach(ctx, a.id, ids, func(_ int, task *Task, err error) {
 		if err == nil {
 			a.done(&a.result.Removed, 1, task)
 		} else {

@@ -21,37 +21,30 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// Apply runs 4 removals at a time, or Concurrency at a time. Progress is called after each change, and at the end.
+// Apply runs 4 removals at a time. Progress is called after each change, and at the end.
 func TestApply(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
-		options webdelivery.ApplyOptions
-		took    time.Duration
-	}{
-		// Apply reads two pages before and after, 100 ms each. One call adds; 40 removals follow.
-		{webdelivery.ApplyOptions{}, (1 + 1 + 10 + 1) * 100 * time.Millisecond},
-		{webdelivery.ApplyOptions{Concurrency: 20}, (1 + 1 + 2 + 1) * 100 * time.Millisecond},
-	} {
-		fixture.WithList(t, fixture.Setup{}, fixture.Addresses(60)[:50], func(f *fixture.Fixture) {
-			plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, fixture.Addresses(60)[40:], anything)
-			require.NoError(f, err)
-			f.AddFault(testserver.Fault{Delay: 100 * time.Millisecond})
-			var steps [][3]int
-			began := time.Now()
-			tt.options.Progress = func(added, removed, total int) { steps = append(steps, [3]int{added, removed, total}) }
-			result, err := f.Client.NetworkLists.Apply(f.Context(), plan, tt.options)
-			require.NoError(f, err)
-			assert.Equal(f, tt.took, time.Since(began))
-			require.Len(f, steps, 1+40+1)
-			assert.Equal(f, [3]int{10, 0, 50}, steps[0])
-			assert.Equal(f, [3]int{10, 1, 50}, steps[1])
-			assert.Equal(f, [3]int{10, 40, 50}, steps[41])
-			assert.Equal(f, 10, result.Added)
-			assert.Equal(f, 40, result.Removed)
-			assert.Len(f, result.Tasks, 41)
-			assert.Equal(f, fixture.Addresses(60)[40:], f.Srv.Entries(fixture.ListID))
-		})
-	}
+	fixture.WithList(t, fixture.Setup{}, fixture.Addresses(60)[:50], func(f *fixture.Fixture) {
+		plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, fixture.Addresses(60)[40:], anything)
+		require.NoError(f, err)
+		f.AddFault(testserver.Fault{Delay: 100 * time.Millisecond})
+		var steps [][3]int
+		began := time.Now()
+		result, err := f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Progress: func(added, removed, total int) {
+			steps = append(steps, [3]int{added, removed, total})
+		}})
+		require.NoError(f, err)
+		// It reads one page before and after, 100 ms each. One call adds; 40 removals follow.
+		assert.Equal(f, (1+1+10+1)*100*time.Millisecond, time.Since(began))
+		require.Len(f, steps, 1+40+1)
+		assert.Equal(f, [3]int{10, 0, 50}, steps[0])
+		assert.Equal(f, [3]int{10, 1, 50}, steps[1])
+		assert.Equal(f, [3]int{10, 40, 50}, steps[41])
+		assert.Equal(f, 10, result.Added)
+		assert.Equal(f, 40, result.Removed)
+		assert.Len(f, result.Tasks, 41)
+		assert.Equal(f, fixture.Addresses(60)[40:], f.Srv.Entries(fixture.ListID))
+	})
 }
 
 // In a full list, Apply makes room first: it removes entries that the desired set does not cover. The list never holds
@@ -64,7 +57,7 @@ func TestAFullList(t *testing.T) {
 		plan, err := watch(f).NetworkLists.Plan(f.Context(), fixture.ListID, desired, webdelivery.PlanOptions{})
 		require.NoError(f, err)
 		assert.Zero(f, plan.UncoveredDuringApply)
-		_, err = watch(f).NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Concurrency: 32})
+		_, err = watch(f).NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
 		require.NoError(f, err)
 		got, want := f.Srv.Entries(fixture.ListID), slices.Clone(desired)
 		slices.Sort(got)
@@ -317,7 +310,7 @@ func TestApplyEndsWithTheFirstFailure(t *testing.T) {
 		require.NoError(f, err)
 		f.AddFault(testserver.Fault{Path: "/tasks/task-1", Skip: 3, Status: 200, Body: `{"id":"task-1","error_info":{"message":"no route"}}`})
 		began := time.Now()
-		_, err = f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true, Concurrency: 1})
+		_, err = f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true})
 		var failed *webdelivery.TaskError
 		require.ErrorAs(f, err, &failed)
 		assert.Equal(f, "task-1", failed.Task.ID)
@@ -354,9 +347,6 @@ func TestWrongOptionsOfApply(t *testing.T) {
 		for field, apply := range map[string]func() (*webdelivery.ApplyResult, error){
 			"plan": func() (*webdelivery.ApplyResult, error) {
 				return f.Client.NetworkLists.Apply(f.Context(), nil, webdelivery.ApplyOptions{})
-			},
-			"Concurrency": func() (*webdelivery.ApplyResult, error) {
-				return f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Concurrency: -1})
 			},
 			"MaxOutage": func() (*webdelivery.ApplyResult, error) {
 				return f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{MaxOutage: -1})

@@ -200,7 +200,7 @@ func (s *NetworkListsService) RemoveEntries(ctx context.Context, id string, valu
 			states[at].held++
 		}
 	}
-	err = s.removeEach(ctx, id, ids, bulkConcurrency, func(i int, task *Task, err error) {
+	err = s.removeEach(ctx, id, ids, func(i int, task *Task, err error) {
 		of := &states[valueOf[i]]
 		switch {
 		case err == nil:
@@ -245,9 +245,7 @@ func checkValues(values []string) error {
 
 // removeEach removes entries by their ids, several at once, and reports each removal, one call at a time. After the
 // first failure, which it returns, it starts no more removals, but waits for those in progress.
-func (s *NetworkListsService) removeEach(ctx context.Context, id string, entries []string, atOnce int,
-	report func(i int, task *Task, err error),
-) (failed error) {
+func (s *NetworkListsService) removeEach(ctx context.Context, id string, entries []string, report func(i int, task *Task, err error)) (failed error) {
 	type removal struct {
 		i    int
 		task *Task
@@ -256,7 +254,7 @@ func (s *NetworkListsService) removeEach(ctx context.Context, id string, entries
 	}
 	ended := make(chan removal)
 	for next, underWay := 0, 0; underWay > 0 || failed == nil && next < len(entries); {
-		if failed == nil && next < len(entries) && underWay < atOnce {
+		if failed == nil && next < len(entries) && underWay < bulkConcurrency {
 			go func(i int) {
 				ctx, join := apart(ctx)
 				task, err := s.removeEntry(ctx, id, entries[i])
