@@ -51,10 +51,10 @@ func TestPurgeReachesTheServiceByteForByte(t *testing.T) {
 		{
 			"",
 			[]webdelivery.PurgeURI{ // in this order
-				webdelivery.Prefix("www.example.com/b").WithCacheKeyModifier("v1*"),
-				webdelivery.Prefix("www.example.com/a").WithCacheKeyModifier("*"),
-				webdelivery.Prefix("www.example.com/a").WithCacheKeyModifier(`a.b-<c>&"d e`),
-				webdelivery.Prefix("www.example.com/c").WithCacheKeyModifier(""),
+				modified("www.example.com/b", "v1*"),
+				modified("www.example.com/a", "*"),
+				modified("www.example.com/a", `a.b-<c>&"d e`),
+				modified("www.example.com/c", ""),
 			},
 			`PURGE","uris":[` + prefix + `"www.example.com/b"` + modifier + `"v1*"},` + prefix + `"www.example.com/a"` + modifier + `"*"},` +
 				prefix + `"www.example.com/a"` + modifier + `"a.b-<c>&\"d e"},` + prefix + `"www.example.com/c"}`,
@@ -76,11 +76,15 @@ func TestPurgeReachesTheServiceByteForByte(t *testing.T) {
 	}
 }
 
+func modified(uri, modifier string) webdelivery.PurgeURI {
+	return webdelivery.PurgeURI{MatchMode: webdelivery.MatchPrefix, URIPattern: uri, CacheKeyModifierRegex: modifier}
+}
+
 // purgeuri_internal_test.go has what is invalid in a URI.
 func TestPurgeRefusesWhatTheDocumentCallsInvalid(t *testing.T) {
 	t.Parallel()
 	one := exacts(fixture.AnObject)
-	wrong := append(exacts("", fixture.AnObject), one[0].WithCacheKeyModifier("v1"), webdelivery.PurgeURI{URIPattern: "a"})
+	wrong := append(exacts("", fixture.AnObject), webdelivery.PurgeURI{MatchMode: webdelivery.MatchExact, URIPattern: fixture.AnObject, CacheKeyModifierRegex: "v1"}, webdelivery.PurgeURI{URIPattern: "a"})
 	for _, tt := range []struct {
 		action webdelivery.PurgeAction
 		uris   []webdelivery.PurgeURI
@@ -110,13 +114,13 @@ func TestPurgeRefusesWhatTheDocumentCallsInvalid(t *testing.T) {
 func TestEveryWayInRefusesTheSamePatterns(t *testing.T) {
 	t.Parallel()
 	for uri, field := range map[webdelivery.PurgeURI]string{
-		webdelivery.Prefix("www.example.com/img/*"):                        "uris[0].uri_pattern",
-		webdelivery.Exact("www.example.com/a b"):                           "uris[0].uri_pattern",
-		webdelivery.Exact("www.example.com/a\n"):                           "uris[0].uri_pattern",
-		webdelivery.Prefix("www.example.com/").WithCacheKeyModifier("v*1"): "uris[0].cache_key_modifier_regex",
-		webdelivery.Exact("www.example.com/a"):                             "uris[0].uri_pattern",
-		webdelivery.Exact("https://www.example.com/img/*"):                 "uris[0].uri_pattern",
-		webdelivery.Prefix("/img/"):                                        "uris[0].uri_pattern",
+		webdelivery.Prefix("www.example.com/img/*"):        "uris[0].uri_pattern",
+		webdelivery.Exact("www.example.com/a b"):           "uris[0].uri_pattern",
+		webdelivery.Exact("www.example.com/a\n"):           "uris[0].uri_pattern",
+		modified("www.example.com/", "v*1"):                "uris[0].cache_key_modifier_regex",
+		webdelivery.Exact("www.example.com/a"):             "uris[0].uri_pattern",
+		webdelivery.Exact("https://www.example.com/img/*"): "uris[0].uri_pattern",
+		webdelivery.Prefix("/img/"):                        "uris[0].uri_pattern",
 	} {
 		inQueue(t, fixture.Setup{}, webdelivery.QueueOptions{}, func(f *fixture.Fixture, q *webdelivery.PurgeQueue) {
 			request := webdelivery.PurgeRequest{Action: webdelivery.ActionPurge, URIs: []webdelivery.PurgeURI{uri}}

@@ -21,9 +21,11 @@ const (
 // PurgeURI is one pattern of a purge, see [Exact] and [Prefix]. A purge refuses, with a [*ValidationError], what the
 // service would refuse, and what it would accept without purging what was meant; [Client.Do] sends anything.
 type PurgeURI struct {
-	MatchMode             string `json:"match_mode"`                         // required: EXACT_LITERAL or PREFIX_LITERAL
-	URIPattern            string `json:"uri_pattern"`                        // required; UTF-8 without a fragment, blanks or control characters
-	CacheKeyModifierRegex string `json:"cache_key_modifier_regex,omitempty"` // "" matches any; see WithCacheKeyModifier
+	MatchMode  string `json:"match_mode"`  // required: EXACT_LITERAL or PREFIX_LITERAL
+	URIPattern string `json:"uri_pattern"` // required; UTF-8 without a fragment, blanks or control characters
+	// CacheKeyModifierRegex, only with PREFIX_LITERAL, matches objects with this modifier in their cache key: a plain string,
+	// which may end in a single *, the wildcard. "" matches any.
+	CacheKeyModifierRegex string `json:"cache_key_modifier_regex,omitempty"`
 }
 
 // Exact matches one object of one protocol: https://host/path and http://host/path are two objects. The pattern is
@@ -35,14 +37,6 @@ func Exact(uri string) PurgeURI { return PurgeURI{MatchMode: matchExact, URIPatt
 // protocol is optional: host/path is enough. The pattern needs a host and is sent unchanged. A * after the domain is
 // invalid, because it is not a wildcard there. (Section 4.4.)
 func Prefix(uri string) PurgeURI { return PurgeURI{MatchMode: matchPrefix, URIPattern: uri} }
-
-// WithCacheKeyModifier returns a copy of a Prefix that only matches objects with this modifier in their cache key. The
-// modifier is a plain string, which may end in a single *, the wildcard. If it has another *, or u is an [Exact], the
-// purge returns a [*ValidationError]. (Section 2.2.)
-func (u PurgeURI) WithCacheKeyModifier(modifier string) PurgeURI {
-	u.CacheKeyModifierRegex = modifier
-	return u
-}
 
 // The rules for the pattern and the modifier of a purge, from sections 2.2 and 4.4 of the service document and from
 // open points 44 and 48.
