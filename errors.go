@@ -195,8 +195,7 @@ func (e *Error) outcomeOfWrite() Outcome { return e.outcome }
 
 // ValidationError is a call that the SDK refused before sending anything, because an argument is invalid. It matches
 // [ErrInvalid], and its outcome is [OutcomeNotApplied]. Up to 100 of them are joined, on one line: errors.As finds the
-// first, and Unwrap() []error of the returned error finds all. If only a response shows that a call cannot go on, the
-// call returns [ErrBadResponse] instead, or a [*PlanError] for a plan.
+// first, and Unwrap() []error of the returned error finds all.
 type ValidationError struct {
 	Field  string // path of the field in the service's own names, for example uris[3].cache_key_modifier_regex
 	Reason string // what is wrong with it

@@ -136,7 +136,7 @@ func ExamplePurgeService_Submit() {
 		Action: webdelivery.ActionPurge, // or ActionExpire: stale content may still be served when the origin is down
 		URIs: []webdelivery.PurgeURI{
 			webdelivery.Exact("https://www.example.com/app.css"),
-			{MatchMode: webdelivery.MatchPrefix, URIPattern: "www.example.com/img/", CacheKeyModifierRegex: "v1*"},
+			{MatchMode: "PREFIX_LITERAL", URIPattern: "www.example.com/img/", CacheKeyModifierRegex: "v1*"},
 		},
 	})
 	if err != nil {
@@ -287,7 +287,7 @@ func ExampleValidationError() {
 
 	_, err := client.Purge.Submit(ctx, webdelivery.PurgeRequest{
 		Action: webdelivery.ActionPurge,
-		URIs:   []webdelivery.PurgeURI{{MatchMode: webdelivery.MatchExact, URIPattern: "https://www.example.com/a", CacheKeyModifierRegex: "v1*"}},
+		URIs:   []webdelivery.PurgeURI{{MatchMode: "EXACT_LITERAL", URIPattern: "https://www.example.com/a", CacheKeyModifierRegex: "v1*"}},
 	})
 	var invalid *webdelivery.ValidationError
 	if errors.As(err, &invalid) { // nothing was sent

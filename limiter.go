@@ -14,8 +14,8 @@ import (
 // Limiter hands out permits to submit a purge, see [WithPurgeLimiter]. It must be safe for concurrent use. The
 // *rate.Limiter of golang.org/x/time/rate is one.
 //
-// It limits only when requests leave: two that leave a second apart may arrive together, for example if the first one
-// needs a new connection. A [SharedLimiter] limits arrivals.
+// It limits only when requests leave, so two that leave a second apart may arrive together. A [SharedLimiter] limits
+// arrivals.
 type Limiter interface {
 	// Wait blocks until there is a permit. It returns an error if there will be none, and as soon as ctx ends. The
 	// client then does not send the purge, and the error of the call wraps that of Wait.

@@ -158,9 +158,8 @@ func (p *Plan) String() string {
 //
 // Plan returns a [*ValidationError] and sends nothing if options are invalid, if no list can hold the entries together,
 // or if there are more than 50,000. It returns a [*PlanError] if the entries do not fit the type of the list, if the
-// list would hold more than 50,000, or if a guard of [PlanOptions] does not allow the plan. The Field of these errors
-// is an option, "desired", or the place of an entry, such as "desired[3]". Up to 100 errors are joined. With
-// any error the returned plan is nil; a PlanError holds the refused plan.
+// list would hold more than 50,000, or if a guard of [PlanOptions] does not allow the plan. With any error the returned
+// plan is nil; a PlanError holds the refused plan.
 //
 // A text that is not an address, a range or an ISO country code, such as XK, is accepted only if the list already holds
 // it.
@@ -362,8 +361,8 @@ func (s *NetworkListsService) changesOf(p *Plan, add, held []lists.Entry) (*list
 
 // PlanOptions are the options of a plan. The zero value is a safe default. MaxRemove, MaxAdd, WidestIPv4, WidestIPv6
 // and Never are guards: if a plan exceeds one of them, Plan returns a [*PlanError] that holds the plan. Its Field is
-// the name of the option, and its Reason says which value allows the plan. If a plan exceeds several guards, or several
-// entries exceed one, up to 100 errors are joined. To allow every plan, set MaxRemove, WidestIPv4 and WidestIPv6 to -1.
+// the name of the option, and its Reason says which value allows the plan. To allow every plan, set MaxRemove,
+// WidestIPv4 and WidestIPv6 to -1.
 type PlanOptions struct {
 	// AddOnly keeps all that the list has: the plan adds the desired entries and removes none. RemoveOnly removes the
 	// desired entries and keeps all others. Apply then accepts other changes of the list meanwhile.

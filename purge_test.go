@@ -77,14 +77,14 @@ func TestPurgeReachesTheServiceByteForByte(t *testing.T) {
 }
 
 func modified(uri, modifier string) webdelivery.PurgeURI {
-	return webdelivery.PurgeURI{MatchMode: webdelivery.MatchPrefix, URIPattern: uri, CacheKeyModifierRegex: modifier}
+	return webdelivery.PurgeURI{MatchMode: "PREFIX_LITERAL", URIPattern: uri, CacheKeyModifierRegex: modifier}
 }
 
 // purgeuri_internal_test.go has what is invalid in a URI.
 func TestPurgeRefusesWhatTheDocumentCallsInvalid(t *testing.T) {
 	t.Parallel()
 	one := exacts(fixture.AnObject)
-	wrong := append(exacts("", fixture.AnObject), webdelivery.PurgeURI{MatchMode: webdelivery.MatchExact, URIPattern: fixture.AnObject, CacheKeyModifierRegex: "v1"}, webdelivery.PurgeURI{URIPattern: "a"})
+	wrong := append(exacts("", fixture.AnObject), webdelivery.PurgeURI{MatchMode: "EXACT_LITERAL", URIPattern: fixture.AnObject, CacheKeyModifierRegex: "v1"}, webdelivery.PurgeURI{URIPattern: "a"})
 	for _, tt := range []struct {
 		action webdelivery.PurgeAction
 		uris   []webdelivery.PurgeURI

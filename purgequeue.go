@@ -351,8 +351,7 @@ func (q *PurgeQueue) poll(ctx context.Context, cl call) (*Transaction, error) {
 	return q.service.conn.fetchTransaction(ctx, cl)
 }
 
-// Stats returns the present state of the queue, for a progress line or for metrics. It may be called at any time, also
-// after Close.
+// Stats returns the present state of the queue, for a progress line or for metrics. It may be called after Close, too.
 func (q *PurgeQueue) Stats() QueueStats {
 	now := q.batch.Stats()
 	s := QueueStats{

@@ -102,8 +102,7 @@ func (s *TasksService) listCall(options TaskListOptions) call {
 }
 
 // Wait polls a task until it has ended, and returns it. The first poll comes at once, the others at growing intervals
-// (see [WaitInterval]). If the task ended with an error condition, Wait returns a [*TaskError] that holds the task. After
-// any other error, the task itself goes on, and its outcome is [OutcomeUnknown].
+// (see [WaitInterval]). If the task ended with an error condition, Wait returns a [*TaskError] that holds the task.
 //
 // A transient failure does not end Wait: no connection, no response in time, 408, 429 or 5xx. Nor does a response that
 // is not a task ([ErrBadResponse]), such as a maintenance page. Wait polls again after the usual interval, or the

@@ -166,7 +166,7 @@ func TestPurgedAndFailTransactions(t *testing.T) {
 		srv.FailTransactions(1, "FAILED", "two caches are down", 500)
 		began := srv.Clock.Now()
 		request := webdelivery.PurgeRequest{Action: webdelivery.ActionExpire, URIs: []webdelivery.PurgeURI{
-			webdelivery.Exact("https://www.example.com/a"), {MatchMode: webdelivery.MatchPrefix, URIPattern: "www.example.com/b/", CacheKeyModifierRegex: "v1*"},
+			webdelivery.Exact("https://www.example.com/a"), {MatchMode: "PREFIX_LITERAL", URIPattern: "www.example.com/b/", CacheKeyModifierRegex: "v1*"},
 		}}
 		receipt, err := client.Purge.Submit(t.Context(), request)
 		require.NoError(t, err)

@@ -31,7 +31,7 @@ func (w *worker) uris() (all []webdelivery.PurgeURI, patterns []string, foreign 
 		pattern := fmt.Sprintf("https://%s/soak/%d", domain, w.unique.Add(1))
 		uri := webdelivery.Exact(pattern)
 		if w.IntN(3) == 0 {
-			uri = webdelivery.PurgeURI{MatchMode: webdelivery.MatchPrefix, URIPattern: pattern, CacheKeyModifierRegex: "v1*"}
+			uri = webdelivery.PurgeURI{MatchMode: "PREFIX_LITERAL", URIPattern: pattern, CacheKeyModifierRegex: "v1*"}
 		}
 		all, patterns = append(all, uri), append(patterns, pattern)
 	}

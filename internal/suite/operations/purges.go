@@ -26,7 +26,7 @@ func purges() []Operation {
 		{
 			Name: "PurgeQueue.Purge", Variant: "until it is done", Kind: Purges, Method: http.MethodPost, Path: submit, Requests: 1,
 			Shared: true, Polls: true, applied: isPurged,
-			call: queued(webdelivery.QueueOptions{Wait: true}, webdelivery.PurgeURI{MatchMode: webdelivery.MatchPrefix, URIPattern: NewObject, CacheKeyModifierRegex: "v1*"}),
+			call: queued(webdelivery.QueueOptions{Wait: true}, webdelivery.PurgeURI{MatchMode: "PREFIX_LITERAL", URIPattern: NewObject, CacheKeyModifierRegex: "v1*"}),
 		},
 		{
 			Name: "Purge.SubmitAndWait", Kind: Purges, Method: http.MethodPost, Path: submit, Requests: 1, Polls: true, applied: isPurged,
