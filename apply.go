@@ -13,16 +13,14 @@ import (
 
 // ApplyOptions are the options of Apply. With the zero value, Apply does not wait for tasks.
 type ApplyOptions struct {
-	// Wait waits for the tasks named in the responses, as [TasksService.WaitAll] does, but the first one that is found
-	// to have failed ends Apply. An entry that an addition covers is removed only after the task of that addition has
-	// ended. If the list is full, entries are added only after the tasks of the removals that make room. Without Wait,
-	// or if a response names no task, a change counts as in effect once its call is accepted, see
-	// [NetworkListsService.Apply].
+	// Wait waits for the tasks named in the responses; the first one that is found to have failed ends Apply. An entry
+	// that an addition covers is removed only after the task of that addition, and if the list is full, entries are
+	// added only after the tasks of the removals that make room. Without it, a change counts as in effect once its
+	// call is accepted.
 	Wait bool
-	// MaxOutage is how long nothing may be readable before a wait gives up, see [WaitMaxOutage]. 0 means 10 minutes.
+	// MaxOutage is how long nothing may be readable before a wait gives up. 0 means 10 minutes.
 	MaxOutage time.Duration
-	// Progress, if not nil, is called after each call that changes the list, and at the end, one call at a time, with the
-	// entries added and removed so far, and those to add and to remove.
+	// Progress, if not nil, is called after each change, one call at a time.
 	Progress func(added, removed, total int)
 }
 
@@ -34,16 +32,14 @@ type ApplyResult struct {
 	Tasks   []string `json:"tasks"`   // ids of the tasks in the responses, ended or not; nil if there were none
 }
 
-// Apply carries out a plan, which it does not modify. It first reads the list, and returns [ErrPlanStale] before any
-// change if the list is not what the plan was made for. At the end it reads the list again, and returns ErrPlanStale if
-// the list is not as planned. If the list is already exactly what the plan makes of it, Apply changes nothing, and
-// ignores the tasks of the Apply that changed it, also with Wait. It returns a [*ValidationError] or a [*PlanError], and
-// changes nothing, if the plan is not for this service, customer or list, or exceeds its guards.
+// Apply carries out a plan. It reads the list before and after the changes, and returns [ErrPlanStale] if it is not
+// what the plan was made for, in which case nothing was changed, or not as planned. It refuses a plan that is not for
+// this service, customer or list, or exceeds its guards. A plan that was carried out may be applied again.
 //
-// Entries are added before the ones that they cover are removed. If a change fails, those before it stay. If anything
-// was or may have been changed, the result says how far Apply got, and the outcome of the error is [OutcomeUnknown];
-// otherwise the result is nil. To continue, plan and apply again; after an Apply with Wait, first wait for the tasks in
-// its result. [When a response is lost] says what Apply does then, and when to set Wait.
+// Entries are added before the ones that they cover are removed. If anything was or may have been changed, the result
+// says how far Apply got, and the outcome of an error is [OutcomeUnknown]; otherwise the result is nil. To continue,
+// plan and apply again; after an Apply with Wait, first wait for the tasks in its result. [When a response is lost]
+// says what Apply does then, and when to set Wait.
 //
 // [When a response is lost]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/tour.md#when-a-response-is-lost
 func (s *NetworkListsService) Apply(ctx context.Context, plan *Plan, options ApplyOptions) (*ApplyResult, error) {

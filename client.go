@@ -138,21 +138,18 @@ var variables = map[string]string{
 }
 
 // Do sends any request to the service, including those that have no method here, with the same credentials, limits,
-// retries and errors as all other calls. It retains neither in nor out.
+// retries and errors as all other calls.
 //
 //   - path is relative to {baseURL}/{customer}/v1. It starts with a slash, is escaped, and may have a query. A full URL
 //     below that base is valid, too.
-//   - in is encoded as the JSON body; pass JSON as a json.RawMessage. If it is nil, Do sends no body.
-//   - out is a pointer that Do decodes the JSON response into. A *json.RawMessage gets the whole body. Into anything
-//     else, encoding/json decodes it, which cannot read an empty body. The types here have other members than responses
-//     to purges and queries, so use a struct of your own. If out is nil, Do reads no result from the body.
+//   - in is encoded as the JSON body; pass JSON as a json.RawMessage. nil means no body.
+//   - out is a pointer that the JSON response is decoded into, as encoding/json does. A *json.RawMessage gets the whole
+//     body. Responses to purges and queries do not have the form of the types here, so use a struct of your own. If out is
+//     nil, Do reads no result.
 //
-// An HTML page is an error, and if the body of the response has a code of 400 or more, Do returns an error, whatever
-// the HTTP status. A transaction is an exception: its code tells how it ended. If a retried DELETE gets 404 because an
-// earlier attempt may have succeeded, Do returns nil and leaves out unchanged.
-//
-// If Do cannot decode the response, or gets null for a struct, it returns [ErrBadResponse], and the outcome of a write
-// is [OutcomeUnknown].
+// An HTML page is an error, and so is a code of 400 or more in the body, except in that of a transaction. If a retried
+// DELETE gets 404 because an earlier attempt may have succeeded, Do returns nil and leaves out unchanged. If the
+// response cannot be decoded, it returns [ErrBadResponse]; the outcome of a write is [OutcomeUnknown] then.
 func (c *Client) Do(ctx context.Context, method, path string, in, out any) error {
 	if !validMethod(method) {
 		return invalid("method", "%q is not an HTTP method", method)

@@ -58,19 +58,14 @@ type addedEntries struct {
 	*response
 }
 
-// AddEntries adds up to 50,000 entries to a list, 5,000 per call, in order. The entries are either IP addresses and
-// CIDR ranges, or country codes, which are sent in upper case. An entry that is given twice is sent once, and one that
-// the list already holds stays there once. Without entries, AddEntries sends nothing. It returns the ids of the tasks in
-// the responses; nil if there were none.
+// AddEntries adds up to 50,000 entries to a list, 5,000 per call, in order: either IP addresses and CIDR ranges, or
+// country codes. An entry that is given twice is sent once, and one that the list already holds stays there once. It
+// returns the ids of the tasks in the responses, for [TasksService.WaitAll]; nil if there were none.
 //
-// If an entry is of neither kind, if the kinds are mixed, or if there are more entries than a list can hold, AddEntries
-// returns a [*ValidationError] and sends nothing. If a call fails, AddEntries stops and returns the tasks so far
-// together with a [*PartialError], which says which entries were accepted, which were not, and which are unknown. It is
-// safe to call AddEntries again with all of them.
-//
-// The service decides whether the list has room. AddEntries does not wait for the tasks: use [TasksService.WaitAll].
-// Any 2xx response other than an HTML page counts as accepted. If it neither names a task nor shows the entries, it
-// proves nothing: if the entries must be there, read the list.
+// If entries are of neither kind or of both, or too many, AddEntries returns a [*ValidationError] and sends nothing.
+// If a call fails, it stops and returns the tasks so far with a [*PartialError], which says what was accepted, what
+// not, and what is unknown. It is safe to call it again with all entries. A 2xx response without a task or entries
+// counts as accepted, but proves nothing: if the entries must be there, read the list.
 func (s *NetworkListsService) AddEntries(ctx context.Context, id string, entries []string) (tasks []string, err error) {
 	if _, err := expand(entriesPath, id); err != nil { // checks the id even if there are no entries
 		return nil, err
@@ -162,17 +157,14 @@ type RemoveEntriesResult struct {
 	Tasks     []string `json:"tasks"`       // ids of the tasks in the responses; nil if there were none
 }
 
-// RemoveEntries removes entries by their values: addresses, ranges or countries. It removes every entry that means the
-// same as a value, however it is written: 2001:DB8::1 is 2001:db8::1, and de is DE. An address does not remove a range
-// that contains it; [NetworkListsService.Find] shows such ranges. A value that the list does not hold is not an error;
-// it is returned in NotInList. If a value is no address, range or two-letter code, RemoveEntries returns a
-// [*ValidationError] and removes nothing. Without values, it sends nothing.
+// RemoveEntries removes entries by their values: every entry that means the same as one, however it is written:
+// 2001:DB8::1 is 2001:db8::1. An address does not remove a range that contains it. A value that the list does not hold
+// is returned in NotInList. If a value is no address, range or two-letter code, RemoveEntries returns a
+// [*ValidationError] and removes nothing; [NetworkListsService.DeleteEntry] removes any entry.
 //
 // RemoveEntries reads the list, and sends one request per entry, 4 at a time. If one fails, it sends no more, and
-// returns the result so far together with a [*PartialError] about the values that the list held. It is safe to call
-// RemoveEntries again with all values. If the list cannot be read, nothing was removed and the result is nil.
-// RemoveEntries does not wait for the tasks: use [TasksService.WaitAll]. The task of a removal whose response was lost
-// is not in Tasks; [TasksService.All] shows it.
+// returns the result so far with a [*PartialError] about the values that the list held. It is safe to call it again
+// with all values. It does not wait for the tasks. The task of a removal whose response was lost is not in Tasks.
 func (s *NetworkListsService) RemoveEntries(ctx context.Context, id string, values []string) (*RemoveEntriesResult, error) {
 	if _, err := expand(entriesPath, id); err != nil { // checks the id even if there are no values
 		return nil, err
@@ -305,17 +297,12 @@ func (s *NetworkListsService) deleteEntry(ctx context.Context, id, entryID strin
 	return s.change(ctx, at("NetworkLists.DeleteEntry", http.MethodDelete, s.conn.dialect.EntryDeletePath, id, entryID), id, entryID)
 }
 
-// ClearEntries removes all entries and keeps the list. It sends up to three requests: to read the list, which has the
-// address for the deletion, to clear it, and to see how many entries are left, including those that others added
-// meanwhile. If some are left, or if it cannot read that, it returns an error together with the task, with the outcome
-// [OutcomeUnknown]: call it again.
+// ClearEntries removes all entries and keeps the list. If some are left, also because others added them meanwhile, or
+// if it cannot read that, it returns an error together with the task, with the outcome [OutcomeUnknown]: call it
+// again.
 //
 // If the response has a task that is not complete, the entries may go only when it completes, so ClearEntries does not
-// look: wait with [TasksService.Wait], and read Total of [NetworkListsService.Entries] with a Count of 1. If the
-// response has no task, the task is complete and has no id.
-//
-// If the response is that of another list or has no address for the deletion, ClearEntries returns [ErrBadResponse] and
-// clears nothing.
+// look: wait for it. Without a task in the response, the returned one is complete and has no id.
 func (s *NetworkListsService) ClearEntries(ctx context.Context, id string) (*Task, error) {
 	path, query, err := s.batchDeletion(ctx, id)
 	if err != nil {

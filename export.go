@@ -45,16 +45,14 @@ type Export struct {
 
 // ExportOptions says how an [Export] reads events that the service records late. The zero value is valid.
 type ExportOptions struct {
-	// Lookback is how long after its time an event may be recorded to be yielded, out of order, when it appears. Later
-	// ones are only counted, see [LateError]. Memory needs 8 bytes, and a stored cursor 11, for each event of that time;
-	// above 5,500,000 events, the export looks back for a shorter time, and logs that. Default 0, which means 1 to 2 s; at
-	// most three days. The oldest day that the service keeps is not looked at in its last hour.
+	// Lookback is how long after its time an event may be recorded to be yielded, out of order, when it appears; later
+	// ones are only counted, see [LateError]. Memory needs 8 bytes, and a stored cursor 11, for each event of that
+	// time; above 5,500,000 events, the time is shorter, which is logged. Default 0, which means 1 to 2 s; at most
+	// three days.
 	Lookback time.Duration
-	// Delay ends each range over All so long before now, if the query has no End, because most events are recorded within
-	// this time. Default 5 minutes.
+	// Delay ends each range over All so long before now, if the query has no End. Default 5 minutes.
 	Delay time.Duration
-	// AcceptGap lets the export go on after an [ErrExportGap], when somebody has confirmed that the events are lost. As long as
-	// it is set, no further gap is an error.
+	// AcceptGap lets the export go on after an [ErrExportGap], and after any further one as long as it is set.
 	AcceptGap bool
 	// MaxOutage is how long nothing may be readable before Follow ends. 0 means 10 minutes.
 	MaxOutage time.Duration
@@ -177,17 +175,16 @@ func (e *Export) Key() string {
 }
 
 // All returns the events after the cursor in ascending order of their times, and before them, out of order, those that
-// were recorded since the last range over All with times that it had already passed, up to [ExportOptions.Lookback]. A
-// row is valid until the next step.
+// were recorded since the last range over All, up to [ExportOptions.Lookback] late. A row is valid until the next
+// step.
 //
-// If a response breaks or the service is down, All sends another request. It yields an error and ends if no new event
-// has arrived for 5 minutes, if 4 responses in a row are unusable, or if the service rejects the request with a status
-// of 300 to 499 other than 408 and 429. Before the first row, a request that fails despite its retries ends All.
+// If a response breaks or the service is down, All sends another request. It ends with an error if no new event has
+// arrived for 5 minutes, if 4 responses in a row are unusable, or if the service rejects the request. Before the first
+// row, a request that fails despite its retries ends All.
 //
-// At the end, All compares the number of events with total_results. Events that were announced and not sent are an
-// [*IncompleteError], and later ranges read them; those recorded too late are a [*LateError]. A cursor from before the
-// retention is a [ErrExportGap]. If the events are not sorted, are outside the time range, or are missing from a later
-// response, All yields [ErrBadResponse].
+// At the end, events that total_results announced and that were not sent are an [*IncompleteError], and later ranges
+// read them; those recorded too late are a [*LateError]. A cursor from before the retention is an [ErrExportGap].
+// Events that are not sorted, outside the time range, or missing from a later response are [ErrBadResponse].
 func (e *Export) All(ctx context.Context) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		if err := e.read(ctx, yield); err != nil && !errors.Is(err, resume.ErrStopped) {

@@ -44,11 +44,11 @@ func (e *PlanError) outcomeOfWrite() Outcome { return OutcomeNotApplied }
 // refused returns the PlanError for a problem of the plan, which is nil if there is none yet.
 func (p *Plan) refused(e *ValidationError) error { return &PlanError{e.Field, e.Reason, p} }
 
-// Plan says what Apply would change in a network list. [NetworkListsService.Plan] creates it. You may store it as JSON
-// and apply it later, even in another process. Fingerprint covers the list and not the plan: whoever can edit a stored
-// plan decides what Apply changes, and can change the guards. Apply refuses only what Plan could not have made.
+// Plan says what Apply would change in a network list. You may store it as JSON and apply it later, even in another
+// process. Whoever can edit a stored plan decides what Apply changes, and can change the guards: Apply refuses only
+// what Plan could not have made.
 type Plan struct {
-	// Version of the stored form: 1. A plan of another version can be neither read nor applied.
+	// Version of the stored form: 1.
 	Version int `json:"version"`
 
 	// MadeAt is when Plan made it, in UTC. Service is the origin of the service, and Customer the customer, whose list it
@@ -63,18 +63,17 @@ type Plan struct {
 	Add    []string           `json:"add"`     // entries to add
 	Remove []NetworkListEntry `json:"remove"`  // entries to remove
 	Keep   int                `json:"keep"`    // entries that stay
-	// Undated is how many of these stay only because their CreationTimestamp is zero, so PlanOptions.Protect cannot tell
-	// how old they are.
+	// Undated is how many of these stay only because nobody knows when they were added, see PlanOptions.Protect.
 	Undated int `json:"undated,omitempty"`
-	// UncoveredDuringApply is the largest number of entries that Apply removes before it adds those that may cover their
-	// addresses, because the list has no room for both. 100 are removed at a time, in the order of their addresses.
+	// UncoveredDuringApply is how many entries at most Apply removes before it adds those that may cover their
+	// addresses, because the list has no room for both.
 	UncoveredDuringApply int `json:"uncovered_during_apply"`
 	// LeftOut are the desired entries that overlap one of PlanOptions.LeaveOut.
 	LeftOut []string `json:"left_out,omitempty"`
 	// Options are those of Plan, with the defaults of the guards filled in. Apply checks the guards again.
 	Options PlanOptions `json:"options"`
-	// Fingerprint identifies the type and the content of the list that was compared. Apply compares it with the list,
-	// except with AddOnly or RemoveOnly.
+	// Fingerprint identifies the content of the list that was compared. Apply compares it, except with AddOnly or
+	// RemoveOnly.
 	Fingerprint string `json:"fingerprint"`
 }
 
@@ -152,20 +151,13 @@ func (p *Plan) String() string {
 	return b.String()
 }
 
-// Plan compares desired entries with a list, and returns the changes that make the list equal to them, or with AddOnly or
-// RemoveOnly, that add or remove them. It compares meanings: 192.0.2.1 and 192.0.2.1/32 are the same. An entry that is
-// given twice counts once. Plan changes neither the list nor desired.
+// Plan compares desired entries with a list, and returns the changes that make the list equal to them, or with AddOnly
+// or RemoveOnly, that add or remove them. It compares meanings: 192.0.2.1 and 192.0.2.1/32 are the same. A text that
+// is not an address, a range or an ISO country code, such as XK, is accepted only if the list holds it.
 //
-// Plan returns a [*ValidationError] and sends nothing if options are invalid, if no list can hold the entries together,
-// or if there are more than 50,000. It returns a [*PlanError] if the entries do not fit the type of the list, if the
-// list would hold more than 50,000, or if a guard of [PlanOptions] does not allow the plan. With any error the returned
-// plan is nil; a PlanError holds the refused plan.
-//
-// A text that is not an address, a range or an ISO country code, such as XK, is accepted only if the list already holds
-// it.
-//
-// If the list does not exist, Plan returns [ErrNotFound]. If the response has no type or is another list, it returns
-// [ErrBadResponse]. If the list changes while it is read, it returns an [*IncompleteError]: plan again.
+// Plan returns a [*ValidationError] and sends nothing if no list can hold the entries together, and a [*PlanError],
+// which holds the refused plan, if the entries do not fit the list or a guard of [PlanOptions] does not allow the
+// plan. If the list changes while it is read, it returns an [*IncompleteError]: plan again.
 func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []string, options PlanOptions) (*Plan, error) {
 	if err := options.normalize(); err != nil {
 		return nil, err
@@ -364,38 +356,33 @@ func (s *NetworkListsService) changesOf(p *Plan, add, held []lists.Entry) (*list
 // the name of the option, and its Reason says which value allows the plan. To allow every plan, set MaxRemove,
 // WidestIPv4 and WidestIPv6 to -1.
 type PlanOptions struct {
-	// AddOnly keeps all that the list has: the plan adds the desired entries and removes none. RemoveOnly removes the
-	// desired entries and keeps all others. Apply then accepts other changes of the list meanwhile.
+	// AddOnly keeps what the list has and adds the desired entries; RemoveOnly removes them and keeps all others.
+	// Other changes of the list meanwhile do not matter then.
 	AddOnly    bool `json:"add_only,omitempty"`
 	RemoveOnly bool `json:"remove_only,omitempty"`
-	// LeaveOut holds ranges, such as those of your offices. Desired entries that overlap one are not desired, see
-	// Plan.LeftOut. If the list has them already, a plan without AddOnly removes them.
+	// LeaveOut holds ranges, such as those of your offices: desired entries that overlap one are left out, see
+	// Plan.LeftOut.
 	LeaveOut []netip.Prefix `json:"leave_out,omitempty"`
-	// MaxRemove limits how many entries of the list the plan may remove, so that an empty feed cannot open a firewall. -1
-	// allows all. 0 means 20 % of the entries, rounded down, or up to 3 if there are fewer than 20, but never more than half.
+	// MaxRemove limits how many entries the plan may remove, so that an empty feed cannot open a firewall. 0 means 20
+	// % of the list, or up to 3 of fewer than 20, but never more than half; -1 allows all.
 	MaxRemove int `json:"max_remove"`
-	// MaxAdd limits how many entries the plan may add. 0 means 50,000, the size of a full list, which is no guard; a
-	// negative value is invalid. Set it if a feed may be poisoned: many ranges may together be too wide, although each of
-	// them is allowed.
+	// MaxAdd limits how many entries the plan may add, because a feed may be poisoned. 0 means 50,000, a full list.
 	MaxAdd int `json:"max_add"`
-	// WidestIPv4 is the prefix length of the widest IPv4 range that the plan may add, from 1 to 32: 8 allows 10.0.0.0/8
-	// and refuses 10.0.0.0/7. Plan checks ranges after Aggregate and without host bits. ::ffff:0.0.0.0/96, and any wider
-	// IPv6 range that contains it, counts as 0.0.0.0/0. Entries that the list already holds are not checked. 0 means 8,
-	// and -1 allows every range.
+	// WidestIPv4 is the prefix length of the widest IPv4 range that the plan may add, from 1 to 32, after Aggregate
+	// and without host bits. An IPv6 range that contains ::ffff:0.0.0.0/96 counts as 0.0.0.0/0. 0 means 8; -1 allows
+	// all.
 	WidestIPv4 int `json:"widest_ipv4"`
-	// WidestIPv6 is the same for IPv6, from 1 to 128. 0 means 19, and -1 allows every range.
+	// WidestIPv6 is the same for IPv6, from 1 to 128. 0 means 19.
 	WidestIPv6 int `json:"widest_ipv6"`
-	// Never holds ranges that must not be added, such as those of your offices and monitoring. The plan may add no entry
-	// that overlaps one of them. ::/0 overlaps every IPv4 range, too. Entries that the list already holds are not checked.
-	// LeaveOut leaves such entries out instead.
+	// Never holds ranges, such as those of your offices, that no added entry may overlap; ::/0 overlaps IPv4, too.
+	// LeaveOut leaves such entries out instead. What the list holds already is not checked by these guards.
 	Never []netip.Prefix `json:"never,omitempty"`
-	// Protect, if not nil, is called for each entry that the plan would remove. If it returns true, the entry stays and
-	// does not count toward MaxRemove. Use it to leave alone what other users added, or what was added in the last hour: an
-	// entry whose CreationTimestamp is zero stays, too (Plan.Undated). A stored plan does not need it: protected
-	// entries are not among those to remove.
+	// Protect, if not nil, is called for each entry that the plan would remove. If it returns true, the entry stays
+	// and does not count for MaxRemove: such as what others added, or what is younger than an hour. An entry whose
+	// CreationTimestamp is zero stays, too (Plan.Undated).
 	Protect func(NetworkListEntry) bool `json:"-"`
-	// Aggregate merges desired addresses and ranges into the fewest ranges that cover exactly the same addresses. Entries
-	// replaced by a merged range count as removed, see MaxRemove. If false, the entries are sent as written.
+	// Aggregate merges desired addresses and ranges into the fewest ranges that cover the same addresses. The entries
+	// that these replace count as removed.
 	Aggregate bool `json:"aggregate,omitempty"`
 }
 

@@ -182,18 +182,16 @@ func (s *PurgeService) NewQueue(options QueueOptions) (*PurgeQueue, error) {
 	return q, nil
 }
 
-// Purge adds one or more URIs to the queue, and returns when the service has accepted the request that carries them or,
-// with Wait, when its transaction has ended. All URIs of a call go in one request, together with those of other calls;
-// identical ones are sent once. Purge returns the receipt of the request, or those of all its parts if the queue had to
-// split it.
+// Purge adds URIs to the queue, and returns when the service has accepted the request that carries them or, with Wait,
+// when its transaction has ended. All URIs of a call go in one request, together with those of other calls. Purge
+// returns the receipt of the request, or those of all its parts if the queue had to split it.
 //
-// If URIs are invalid, or too many for one request, Purge sends nothing and returns a [*ValidationError]. Any other error
-// is a [*QueueError] with the outcome of each URI; the receipts are those of the accepted URIs. Once it is known, a
-// refused host holds up no others: its URIs travel apart for 10 minutes, and fail at once for 10 seconds if the service
-// never accepted one ([ErrHostRefused]). Short calls need not wait for all longer ones.
+// If URIs are invalid, or too many for one request, Purge sends nothing and returns a [*ValidationError]. Any other
+// error is a [*QueueError] with the outcome of each URI. Once it is known, a refused host holds up no others: its URIs
+// travel apart for 10 minutes, and fail at once for 10 seconds if the service never accepted one ([ErrHostRefused]).
 //
-// Purge waits until the context ends, even if the next permit comes later. If the context ends before the URIs are
-// sent, they leave the queue, and the outcome is [OutcomeNotApplied]. (Section 4.4.)
+// Purge waits until the context ends, even if the next permit comes later. URIs that were not sent by then leave the
+// queue, and the outcome is [OutcomeNotApplied]. (Section 4.4.)
 func (q *PurgeQueue) Purge(ctx context.Context, uris ...PurgeURI) ([]*PurgeReceipt, error) {
 	distinct, bytes, err := q.check(uris)
 	if err != nil {

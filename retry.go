@@ -16,10 +16,9 @@ type RetryPolicy struct {
 	// MaxWait limits every wait, except that of a purge that the service refuses as too fast. If Retry-After asks for
 	// more, the call is not retried. Default 20 s.
 	MaxWait time.Duration
-	// ThrottleTimeout limits how long the client retries a purge that the service refuses as too fast (429 or 503). The
-	// time starts with the first refusal since the service last accepted a purge, or with the call if that is later.
-	// These retries do not count for MaxAttempts. Permits can then be 20 s apart, so a shorter timeout may allow no
-	// retry. Default 5 minutes.
+	// ThrottleTimeout limits how long the client retries a purge that the service refuses as too fast (429 or 503),
+	// since the first refusal after the last accepted purge, or since the call if that is later. These retries do not
+	// count for MaxAttempts; they may be 20 s apart. Default 5 minutes.
 	ThrottleTimeout time.Duration
 }
 

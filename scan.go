@@ -17,13 +17,10 @@ var scanned = rowjson.Fields{Tag: "stats", Value: func(pointer any) *rowjson.Val
 	return nil
 }}
 
-// Scan reads rows into structs. A field with a tag `stats:"name"` gets the value of that column; others are ignored. A
-// field is a string, a bool, any integer or float, time.Time, netip.Addr, netip.Prefix, json.Number, or a type that
-// implements encoding.TextUnmarshaler. It may also be a pointer to one of these, which is nil for null. Use a [Value]
-// for the original bytes. Numbers and bools may be in quotes, except for a json.Number.
-//
-// The fields of an embedded struct without a tag count as those of the struct around it; an embedded pointer is
-// refused. If a column comes at several depths, the outermost fields get it.
+// Scan reads rows into structs. A field with a tag `stats:"name"` gets the value of that column. It is a string, a
+// bool, any integer or float, time.Time, netip.Addr, netip.Prefix, json.Number, a type that implements
+// encoding.TextUnmarshaler, a [Value], or a pointer to one of these, which is nil for null. Numbers and bools may be
+// in quotes. The fields of an embedded struct count as those around it.
 //
 //	type Event struct {
 //		Time time.Time   `stats:"event_timestamp_ms"`
@@ -31,10 +28,9 @@ var scanned = rowjson.Fields{Tag: "stats", Value: func(pointer any) *rowjson.Val
 //	}
 //	for event, err := range webdelivery.Scan[Event](client.Stats.Events.All(ctx, query)) { ... }
 //
-// If a value does not fit its field, Scan yields a [*ScanError], which has the whole row, and goes on with the next
-// row if the loop does. A null fits only a pointer or a [Value]. All other errors end Scan: those of the rows,
-// [ErrBadResponse] if rows lack the column of a field, and a [*ValidationError], without a request, if T cannot be
-// scanned into. Unlike a [Row], what Scan yields stays valid. (Section 2.4.)
+// If a value does not fit its field, such as null without a pointer, Scan yields a [*ScanError], which has the whole
+// row, and goes on with the next row if the loop does. All other errors end Scan: those of the rows, [ErrBadResponse]
+// if rows lack the column of a field, and a [*ValidationError] if T cannot be scanned into. (Section 2.4.)
 func Scan[T any](rows iter.Seq2[Row, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var value T

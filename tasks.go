@@ -104,18 +104,11 @@ func (s *TasksService) listCall(options TaskListOptions) call {
 // Wait polls a task until it has ended, and returns it. The first poll comes at once, the others at growing intervals
 // (see [WaitInterval]). If the task ended with an error condition, Wait returns a [*TaskError] that holds the task.
 //
-// A transient failure does not end Wait: no connection, no response in time, 408, 429 or 5xx. Nor does a response that
-// is not a task ([ErrBadResponse]), such as a maintenance page. Wait polls again after the usual interval, or the
-// longer one that Retry-After asks for, but at the latest when [WaitMaxOutage] is over, and [WaitProgress] gets the
-// error.
-//
-// These errors end Wait:
-//   - any other 4xx, such as [ErrNotFound] for a task that does not exist
-//   - failed authentication
-//   - a response longer than [WithMaxResponseBytes] allows
-//   - before the first successful poll: a redirect, an unknown host, or an untrusted certificate
-//   - 10 minutes without a successful poll ([WaitMaxOutage])
-//   - the end of the context. If the last poll failed, the error matches that of the poll, too.
+// A transient failure does not end Wait: no connection, no response in time, 408, 429, 5xx, or a response that is not
+// a task. Wait polls again after the usual interval, or the longer one that Retry-After asks for. It ends with any
+// other 4xx, failed authentication, a response that is too large, after 10 minutes without a successful poll
+// ([WaitMaxOutage]), with the context, and before the first successful poll, with a redirect, an unknown host or an
+// untrusted certificate. (Section 2.1.)
 func (s *TasksService) Wait(ctx context.Context, id string, options ...WaitOption) (*Task, error) {
 	cl := s.taskCall(id)
 	if cl.invalid != nil {
@@ -132,16 +125,10 @@ func (s *TasksService) Wait(ctx context.Context, id string, options ...WaitOptio
 	return task, nil
 }
 
-// WaitAll waits until all tasks have ended, and returns them in the order of the ids. An id that is given twice is
-// polled once. Without ids, WaitAll returns at once and sends nothing.
-//
-// WaitAll waits for all tasks, even if some fail, and then returns the tasks together with the joined errors: a
-// [*TaskError] for each task that ended with an error condition, and the error of the call, such as [ErrNotFound], for
-// each task that cannot be read. [TasksService.Wait] says which failures are only transient. Failed authentication ends
-// the whole wait. [WaitMaxOutage] applies to the whole wait, too. If it or the context ends it, the error says how many
-// tasks are pending.
-//
-// If there is an error, each returned task is the last state that was read, or nil if it was never read.
+// WaitAll waits until all tasks have ended, even if some fail, and returns them in the order of the ids, with the
+// joined errors: a [*TaskError] for each task that ended with an error condition, and the error of the call for each
+// that cannot be read. [TasksService.Wait] says which failures are only transient, and what ends the whole wait. With
+// an error, each task is the last state that was read, or nil.
 //
 // WaitAll polls up to 4 pending tasks in each interval, in their order; those that have not ended come behind the
 // others. (Section 2.1.)
