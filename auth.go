@@ -37,10 +37,9 @@ const (
 func BasicAuth(username, password string) Auth { return always(modeBasic, username, password) }
 
 // BasicAuthFunc is BasicAuth with the user name and password that a function returns, for a password that is rotated
-// while the client is in use. The client calls it before every attempt, possibly from several goroutines at once, so it
-// should cache. If it returns an error or a pair that [BasicAuth] would refuse, the call sends nothing more and returns
-// an error that says so and wraps the function's. It has the time of an attempt ([WithAttemptTimeout]). After that the
-// call ends with a timeout, and if the function ignores its context, a goroutine stays until it returns.
+// while the client is in use. The client calls it before every attempt, from several goroutines, so it should cache.
+// It has the time of an attempt ([WithAttemptTimeout]). If it fails, the call sends nothing more and returns its
+// error.
 //
 // If the service refuses a request with 401, or a purge with 403, and the function now returns a different pair, the
 // call is sent once more.

@@ -28,10 +28,10 @@ type Response struct {
 
 type responseKey struct{}
 
-// ContextWithResponse returns a context for one call, which writes into r what it knows of its last request, whether it
-// succeeds or fails; of requests at the same time, the first that fails, or one of them. A method has written r when it
-// returns; a sequence, before it yields the values of a response. If nothing could be sent, StatusCode is 0; a call
-// that refuses its arguments does not change r, nor does a [PurgeQueue]. Several calls must not share r at the same time.
+// ContextWithResponse returns a context for one call, which writes into r what it knows of its last request, whether
+// it succeeds or fails. A method has written r when it returns; a sequence, before it yields the values of a response.
+// If nothing could be sent, StatusCode is 0; a call that refuses its arguments does not change r, nor does a
+// [PurgeQueue]. Several calls must not share r at the same time.
 func ContextWithResponse(ctx context.Context, r *Response) context.Context {
 	return context.WithValue(ctx, responseKey{}, r)
 }
@@ -53,12 +53,11 @@ func apart(ctx context.Context) (of context.Context, join func()) {
 
 type headerKey struct{}
 
-// ContextWithHeader returns a context whose calls send these headers with each of their requests, such as traceparent
-// or the number of a ticket, but not with a login that a client makes by itself. Headers of an earlier
-// ContextWithHeader are kept unless they have the same name. The call returns a [*ValidationError] that names a header
-// which is not the caller's to set: one that carries credentials, or changes how a request or response is read or who
-// sends it. The requests of a [PurgeQueue], which callers share, carry none. The SDK prints no value of these headers,
-// but what a service repeats of them in its own text is not searched for them.
+// ContextWithHeader returns a context whose calls send these headers, such as traceparent or the number of a ticket,
+// with each of their requests, but not with a login or the requests of a [PurgeQueue]. Headers of an earlier
+// ContextWithHeader are kept unless they have the same name. For a header that is not the caller's to set, such as one
+// that carries credentials, the call returns a [*ValidationError]. What a service repeats of them in its own text is
+// not searched for them.
 func ContextWithHeader(ctx context.Context, header http.Header) context.Context {
 	all := http.Header{}
 	if earlier, ok := ctx.Value(headerKey{}).(http.Header); ok {

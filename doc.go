@@ -19,16 +19,15 @@
 //		return err
 //	}
 //
-// A [Client] has one field for each area of the service: [PurgeService], [TasksService], [StatsService],
-// [NetworkListsService] and [SessionsService]. Calls take requests as values, never change their arguments, and return
-// (T, error). Collections are sequences that read all pages and end with the first error, which comes with a zero
-// value; ranging again sends new requests. The [tour] shows each area.
+// A Client has one field for each area of the service. Calls never change their arguments. Collections are sequences that
+// read all pages and end with the first error, which comes with a zero value; ranging again sends new requests. The
+// [tour] shows each area.
 //
 // # Concurrency
 //
-// A Client, its services, a [PurgeQueue], and package filters are safe for concurrent use. Create one Client per
-// customer and keep it; it needs no Close. Only one goroutine at a time may range over an [Export] or any other
-// sequence. A [Row] of a stream is valid until the next one; [Row.Clone] keeps it.
+// A [Client], its services and a [PurgeQueue] are safe for concurrent use. Create one Client per customer and keep it; it
+// needs no Close. Only one goroutine at a time may range over an [Export] or any other sequence. A [Row] of a stream is
+// valid until the next one; [Row.Clone] keeps it.
 //
 // # Errors
 //
@@ -74,9 +73,8 @@
 // # Authentication
 //
 // [BasicAuth] sends the password with every call. [SessionAuth] logs in at the first call and, when the service refuses
-// the session, once more for all calls concerned. After a refused login, calls fail for 1 to 30 s before the next.
-// [BasicAuthFunc] and [SessionAuthFunc] call a function for a password that is rotated. Credentials go only to the
-// origin of the base URL; no redirect is followed.
+// the session, once more for all calls concerned. After a refused login, calls fail for 1 to 30 s. [BasicAuthFunc] and
+// [SessionAuthFunc] are for a password that is rotated. Credentials go only to the origin of the base URL.
 //
 // # Service document
 //

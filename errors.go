@@ -93,9 +93,9 @@ func outcomeWithin(err error) (outcome Outcome, found bool) {
 	return outcome, found
 }
 
-// Error is a call that failed or that the service rejected. It never contains a credential: Header has no Set-Cookie,
-// and passwords and tokens of the client are removed everywhere else. Of a refused login it has only the status, some
-// headers and the request id. (Section 7.)
+// Error is a call that failed or that the service rejected. It never contains a credential: passwords and tokens of
+// the client are removed everywhere. Of a refused login it has only the status, some headers and the request id.
+// (Section 7.)
 type Error struct {
 	StatusCode  int         // HTTP status of the last response, or of the refused login; 0 if there is none
 	Code        int         // code in the body of the response; 0 if there is none

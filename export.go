@@ -87,11 +87,10 @@ func (e *Export) gap(reached int64) error {
 		ErrExportGap, time.Unix(reached, 0).UTC().Format(time.RFC3339), kept.Format(time.RFC3339)), OutcomeNotApplied}
 }
 
-// NewExport creates an export of raw events. It sends nothing. The zero [Cursor] starts at the query's Start; with
-// another one, which knows its Start, that of the query has no effect. A cursor belongs to a customer, the path of the
-// base URL, and the dimensions and filter of the query. If the query has no End, each range over [Export.All] reads up
-// to [ExportOptions.Delay] before now, and otherwise up to End, or now if that is earlier. NewExport ignores the Limit
-// of the query, and SortBy must be empty. If an argument is invalid, All yields a [*ValidationError].
+// NewExport creates an export of raw events. It sends nothing. The zero [Cursor] starts at the query's Start; another
+// one continues where it was stored. A cursor belongs to a customer, the path of the base URL, and the dimensions and
+// filter of the query. Each range over [Export.All] reads up to the query's End, or without one up to
+// [ExportOptions.Delay] before now. The Limit of the query does not count, and SortBy must be empty.
 func (s *StatsService) NewExport(query EventsQuery, from Cursor, options ExportOptions) *Export {
 	e := &Export{family: s.Events, params: query.params(), options: options, from: from, position: &resume.Position{}}
 	e.options.Delay = cmp.Or(options.Delay, 5*time.Minute)
@@ -244,12 +243,11 @@ func (e *Export) missing(missing resume.Missing, reached int64) error {
 }
 
 // Follow yields the events as they come, in rounds: each is a range over [Export.All], and the next one begins so long
-// after it has ended, which must be above 0. A round may have no events. After a round, send what is left and store the
-// cursor, which is valid at every event, too.
+// after it has ended. After a round, send what is left and store the cursor.
 //
 // Follow ends with the context, which is no error, or when the last round has yielded one: when nothing could be read
-// for [ExportOptions.MaxOutage], or at an error that a repetition does not cure. It logs other errors ([WithLogger]), and
-// so [LateError], which [Export.Late] counts; what an [IncompleteError] has announced is read by a later round.
+// for [ExportOptions.MaxOutage], or at an error that a repetition does not cure. It logs other errors ([WithLogger]),
+// and so [LateError], which [Export.Late] counts; what an [IncompleteError] has announced is read by a later round.
 func (e *Export) Follow(ctx context.Context, every time.Duration) iter.Seq[iter.Seq2[Row, error]] {
 	return func(yield func(iter.Seq2[Row, error]) bool) {
 		if every <= 0 {

@@ -28,24 +28,22 @@ type Limiter interface {
 type SharedLimiter interface {
 	// Acquire blocks until there is a permit for one request. Its errors are as those of [Limiter].
 	Acquire(ctx context.Context, customer string) (Permit, error)
-	// Pause is called after a response that refuses a purge as too fast: no process should send one for d. The clients of
-	// this process wait anyway. The call waits for Pause, so it must return soon; its error is only logged.
+	// Pause is called after a response that refuses a purge as too fast: no process should send one for d. The call
+	// waits for Pause; its error is only logged.
 	Pause(ctx context.Context, customer string, d time.Duration) error
-	// Waiting returns why callers of Acquire have no permit yet, or nil. A [PurgeQueue] adds it to the error of a caller
-	// whose context ends before its purge was sent.
+	// Waiting returns why callers of Acquire have no permit yet, or nil.
 	Waiting(customer string) error
 }
 
 // Permit is the right to send one purge request.
 type Permit struct {
-	// Expires is the last moment at which the request may begin; the zero time means any. If it has passed, the client sends
-	// nothing and acquires another permit, which counts as another attempt.
+	// Expires is the last moment at which the request may begin; the zero time means any. If it has passed, the client
+	// sends nothing and acquires another permit.
 	Expires time.Time
 
-	// Done, if not nil, is called once, at the end of the permit. arrived is the latest moment at which the request may have
-	// reached the service: the time of the response or, without one, 5 s after the request was written, perhaps in the
-	// future; zero if nothing was sent. status is the HTTP status of the response, or 0. The call waits for Done, so it must
-	// return soon, and it must work although ctx, that of the call, has ended.
+	// Done, if not nil, is called once, at the end of the permit. arrived is the latest moment at which the request
+	// may have reached the service, perhaps in the future; zero if nothing was sent. status is the HTTP status of the
+	// response, or 0. The call waits for Done, which must work although ctx, that of the call, has ended.
 	Done func(ctx context.Context, arrived time.Time, status int)
 }
 

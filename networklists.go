@@ -118,9 +118,8 @@ type EntryOptions struct {
 	Page  int `url:"page,omitempty"`  // from 1; AllEntries starts at this page
 	Count int `url:"count,omitempty"` // entries per page; the service's default is 100
 
-	// ReadAhead is how many pages AllEntries may prefetch while the caller works on earlier ones, if the first page has its
-	// page_index and page_count. At most so many requests are under way, and so many pages in memory. 0: a page is fetched
-	// when it is needed; above 1,000 it means 1,000.
+	// ReadAhead is how many pages AllEntries may fetch before they are needed, up to 1,000, if the first page has its
+	// page_index and page_count.
 	ReadAhead int `url:"-"`
 }
 
@@ -186,12 +185,9 @@ func (s *NetworkListsService) get(ctx context.Context, id, query string) (*Netwo
 	return list, err
 }
 
-// GetByName returns the list of any type with exactly this name, byte for byte, with its entries. It ignores deprecated
-// lists, so a list may have the name of a deprecated one that it replaces. GetByName reads all pages of the collection,
-// 1,000 lists per page if the service allows it, and then the list with [NetworkListsService.Get].
-//
-// If no list has the name, or if the list was removed or renamed in between, the error matches [ErrNotFound]. If
-// several lists have it, the error gives the first five of their ids: call Get with one of them.
+// GetByName returns the summary of the list of any type with exactly this name, byte for byte, which is not
+// deprecated. If there is none, the error matches [ErrNotFound]. If several lists have the name, the error gives the
+// first five of their ids.
 func (s *NetworkListsService) GetByName(ctx context.Context, name string) (*NetworkList, error) {
 	if name == "" {
 		return nil, invalid("name", "is empty")
@@ -266,15 +262,13 @@ type NetworkListMatch struct {
 	Entry NetworkListEntry `json:"entry"`         // of this list
 }
 
-// Find returns the entries of all IP lists that cover one of the addresses: the address itself, and the ranges that
-// contain it, in the order of the service. They show why an address is blocked, who added it, and when. An IPv4 address
-// in IPv6 form counts as the IPv4 address, a range such as ::/0 covers IPv4, too, and a zone is ignored. Deprecated lists
-// are searched as well. unreadable are entries that are neither an address nor a range, such as 192.0.2.1-192.0.2.9: the
-// SDK cannot tell whether the service takes one of them to cover an address.
+// Find returns the entries of all IP lists, deprecated ones included, that cover one of the addresses: the address
+// itself, and the ranges that contain it. They show why an address is blocked, who added it, and when. An IPv4 address
+// in IPv6 form counts as the IPv4 address, a range such as ::/0 covers IPv4, too, and a zone is ignored. unreadable
+// are entries that are neither an address nor a range, such as 192.0.2.1-192.0.2.9, and may cover one.
 //
 // Find reads all IP lists once, 1,000 entries per request if the service allows it. If it notices that a list changes
-// meanwhile, it returns an [*IncompleteError]: call it again. It may miss an entry if another one is removed and a third
-// added between two pages. If an address is the zero Addr, it returns a [*ValidationError].
+// meanwhile, it returns an [*IncompleteError]: call it again.
 func (s *NetworkListsService) Find(ctx context.Context, addrs []netip.Addr) (matches, unreadable []NetworkListMatch, err error) {
 	wanted, sorted := make(map[netip.Addr]netip.Addr, len(addrs)), make([]netip.Addr, len(addrs))
 	for i, addr := range addrs {

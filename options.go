@@ -43,16 +43,13 @@ type settings struct {
 	plainHTTP      bool
 }
 
-// WithHTTPClient sends requests through the Transport of client, for a proxy, a client certificate, or tracing. A nil
-// Transport means http.DefaultTransport. A Timeout above 0 limits one attempt, like [WithAttemptTimeout]; the later of
-// the two options wins. The SDK ignores the Jar and CheckRedirect of client, and neither modifies nor retains client.
+// WithHTTPClient sends requests through the Transport of client, for a proxy or a client certificate; nil means
+// http.DefaultTransport. A Timeout above 0 limits one attempt, like [WithAttemptTimeout]. The SDK ignores the Jar and
+// CheckRedirect of client. By default, a client has its own transport, which uses HTTP/2 if the server supports it,
+// the proxy of the environment, and up to 128 idle connections.
 //
-// By default, a client has its own transport, which uses HTTP/2 if the server supports it, the proxy of the
-// environment, and up to 128 idle connections.
-//
-// If your Transport sends its own requests, for example for a token, do not give them the context of the SDK's request.
-// Otherwise the SDK takes their connections for its own: a purge could leave too early, and a write that was sent could
-// look unsent.
+// If your Transport sends its own requests, for example for a token, do not give them the context of the SDK's
+// request, which takes their connections for its own.
 func WithHTTPClient(client *http.Client) Option {
 	return func(s *settings) error {
 		if client == nil {

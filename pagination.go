@@ -20,14 +20,9 @@ import (
 )
 
 // IncompleteError means that a collection or the rows of a query could not be read to the end. What came before the
-// error is valid; more exists or may exist.
-//
-// For rows, Got and Total are set: fewer arrived than match the query, up to its Limit and the size of a top-K. If Got
-// is at least Total, the response has as many rows as All requested, so more may match: query again, or let the time
-// range end in the past, where no rows are added.
-//
-// For a collection, Path, Page and Reason are set: it changed while it was read, a page is not the requested one or
-// repeats earlier ones, or the pages end too early or do not say where.
+// error is valid; more exists or may exist. Of rows, fewer arrived than match the query; if Got is at least Total,
+// they are as many as were requested, so more may match: let the time range end in the past, where no rows are added.
+// A collection changed while it was read, or its pages contradict each other or end too early.
 type IncompleteError struct {
 	Got    int64  // rows in the response
 	Total  int64  // total_results of the response

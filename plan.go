@@ -23,9 +23,9 @@ import (
 // message says which, if that is known. Plan again.
 var ErrPlanStale = errors.New("webdelivery: the list is not as planned")
 
-// PlanError means that [NetworkListsService.Plan] or [NetworkListsService.Apply] refuses a plan because of the
-// content of the list or because of a guard of [PlanOptions]. Nothing was changed, so the outcome is
-// [OutcomeNotApplied]. It never matches [ErrInvalid]. Several of them are joined, up to 100; errors.As finds the first.
+// PlanError means that [NetworkListsService.Plan] or [NetworkListsService.Apply] refuses a plan because of the content
+// of the list or a guard of [PlanOptions]. Nothing was changed. Several of them are joined, up to 100; errors.As finds
+// the first.
 type PlanError struct {
 	Field  string // option such as MaxRemove, "desired", or a place such as desired[3] or remove[1]
 	Reason string // what is wrong; for a guard also which value allows the plan

@@ -49,26 +49,25 @@ type QueueStats struct {
 	Pending   int           // URIs that are not yet part of a request
 	InFlight  int           // URIs in requests that the service has neither accepted nor refused yet
 	Accepted  int           // URIs that the service accepted so far; identical ones in one request count once
-	Refused   int           // URIs that failed so far because they were refused; those that failed otherwise are in no field
+	Refused   int           // URIs that failed so far because they were refused
 	Requests  int           // requests so far, repeated ones included
 	OldestAge time.Duration // time that the oldest pending URI has waited; 0 if none is pending
-	// Failures counts failed requests in a row, also those that are repeated or that all callers gave up, and failed
-	// logins and permits. It returns to 0 when the service accepts a purge or refuses one with ErrBadRequest.
+	// Failures counts failed requests, logins and permits in a row, also those that are repeated. It returns to 0 when the
+	// service accepts a purge or refuses one with ErrBadRequest.
 	Failures int
 	Err      error     // error of the last failure; nil if Failures is 0
 	Since    time.Time // when the first of them failed; zero if Failures is 0
 	Waiting  error     // why there is no permit, if a SharedLimiter tells; nil otherwise
-	// Transactions are those that the queue waits for, with Wait, in the order of their ids and as last polled. Status is ""
-	// before the first poll.
+	// Transactions are those that the queue waits for, with Wait, as last polled. Status is "" before the first poll.
 	Transactions []Progress
 }
 
 // QueueError is a failed call of [PurgeQueue.Purge]. The URIs of the call that are not among Failures were purged.
 //
-// If the service refuses URIs of a request, the queue halves it, by host first, until the refused ones stand alone.
-// That takes about 15 requests more for one URI of 1,000; after 1 + 15*log2(n) failed requests for n URIs, the rest
-// fails together. A request that is too large for a gateway (413) is halved, too, and so is one that fails despite
-// retries while the service accepts others.
+// If the service refuses URIs of a request, the queue halves it, by host first, until the refused ones stand alone:
+// about 15 requests more for one URI of 1,000. After 1 + 15*log2(n) failed requests for n URIs, the rest fails
+// together. A request that is too large for a gateway (413), or that fails despite retries while the service accepts
+// others, is halved, too.
 type QueueError struct {
 	// Failures are the URIs that the service refused or may not have received, or whose transaction ended badly or has not
 	// ended, in the order of the call, identical ones once.
@@ -364,14 +363,12 @@ func (q *PurgeQueue) Stats() QueueStats {
 	return s
 }
 
-// Close refuses new purges and sends the rest. Give it its own context: the context of a job may have ended when the
-// job closes its queue.
+// Close refuses new purges and sends the rest. Give it its own context: that of a job may have ended when the job
+// closes its queue. If ctx ends before everything was sent (with Wait: before the transactions have ended), Close
+// cancels the requests under way and returns the context's error. Callers whose URIs were not sent get
+// [ErrQueueClosed] and [OutcomeNotApplied].
 //
-// If ctx ends before everything was sent (with Wait: before the transactions have ended), Close cancels the requests
-// under way and returns the context's error. Callers whose URIs were not sent get [ErrQueueClosed] and
-// [OutcomeNotApplied]. When Close returns, no goroutine of the queue is running, unless your transport, limiter or log
-// handler ignores the end of its context: Close and every Purge then return 100 ms later.
-//
-// You may call Close again, even from several goroutines. If one of them drops URIs, all others return an error that
-// matches ErrQueueClosed and says how many.
+// When Close returns, no goroutine of the queue is running, unless your transport, limiter or log handler ignores the
+// end of its context: Close and every Purge then return 100 ms later. You may call Close again; if one call drops
+// URIs, the others return an error that matches ErrQueueClosed.
 func (q *PurgeQueue) Close(ctx context.Context) error { return q.batch.Close(ctx) }

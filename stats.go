@@ -156,14 +156,11 @@ func (f *StatsFamily[Q]) reading() rowjson.Config {
 	}
 }
 
-// All streams rows in constant memory, yielding each row as it arrives. If the query has a Limit, All requests that
-// many rows, in the order asked for. Otherwise it streams all rows of the time range: it first reads total_results, and
-// then requests that many rows and 1,000 more, or 1 % if that is more, because the service may add rows in the
-// meantime. A row is valid until the next step. If the loop stops early, All closes the connection.
-//
-// A response that is cut short always causes an error. If rows are missing, or if there are as many as the limit that
-// All chose itself, so that more may match, it is an [*IncompleteError]. All retries a failed response only until its
-// first row has arrived.
+// All streams rows in constant memory. If the query has a Limit, it requests that many. Otherwise it first reads
+// total_results, and then requests that many rows and 1,000 more, or 1 % if that is more, because the service may add
+// rows in the meantime. A row is valid until the next step. All retries a failed response only until its first row has
+// arrived. If rows are missing, or if as many arrived as All requested, so that more may match, the error is an
+// [*IncompleteError].
 func (f *StatsFamily[Q]) All(ctx context.Context, query Q) iter.Seq2[Row, error] {
 	var s streaming
 	p := query.params()
@@ -185,11 +182,10 @@ func (f *StatsFamily[Q]) All(ctx context.Context, query Q) iter.Seq2[Row, error]
 	}
 }
 
-// Warnings says, in plain words, which part of the time range of a query the service may no longer have, so that rows
-// are missing or hits are too low: raw events before [EventsRetention], and trends finer than [GranularityFor] returns.
-// With GranularityDay it also says whether the range begins, or ends before today, within a day of UTC. It sends
-// nothing, and returns nil if there is nothing to report or the query is invalid. Query and All send such a query
-// anyway, and log the warnings, see [WithLogger].
+// Warnings says, in plain words, which part of the time range of a query the service may no longer have: raw events
+// before [EventsRetention], and trends finer than [GranularityFor] returns. With GranularityDay it also says whether
+// the range begins, or ends before today, within a day of UTC. It sends nothing. Query and All send such a query
+// anyway, and log the warnings ([WithLogger]).
 func (f *StatsFamily[Q]) Warnings(query Q) []string {
 	p := query.params()
 	if _, err := f.parameters(&p); err != nil {

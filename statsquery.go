@@ -40,12 +40,12 @@ type WAFCategory string
 
 // The categories of the WAF top-K.
 const (
-	WAFByBrowser     WAFCategory = "browser"     // by browser of the client
-	WAFByClientIP    WAFCategory = "clientip"    // by address of the client
-	WAFByCountry     WAFCategory = "country"     // by country of the client
-	WAFByRequestPath WAFCategory = "requestpath" // by path that was requested
-	WAFByRuleID      WAFCategory = "ruleid"      // by rule that applied
-	WAFBySeverity    WAFCategory = "severity"    // by severity of the event
+	WAFByBrowser     WAFCategory = "browser"
+	WAFByClientIP    WAFCategory = "clientip"
+	WAFByCountry     WAFCategory = "country"
+	WAFByRequestPath WAFCategory = "requestpath"
+	WAFByRuleID      WAFCategory = "ruleid"
+	WAFBySeverity    WAFCategory = "severity"
 )
 
 // TrafficShapingCategory selects the dimension that a traffic shaping top-K groups by.
@@ -53,16 +53,16 @@ type TrafficShapingCategory string
 
 // The categories of the traffic shaping top-K.
 const (
-	TrafficShapingByBrowser           TrafficShapingCategory = "browser"           // by browser of the client
-	TrafficShapingByClientIP          TrafficShapingCategory = "clientip"          // by address of the client
-	TrafficShapingByCountry           TrafficShapingCategory = "country"           // by country of the client
-	TrafficShapingByRateLimitClientIP TrafficShapingCategory = "ratelimitclientip" // by address of the client that is rate limited
-	TrafficShapingByRateLimitCountry  TrafficShapingCategory = "ratelimitcountry"  // by country that is rate limited
-	TrafficShapingByRequestPath       TrafficShapingCategory = "requestpath"       // by path that was requested
+	TrafficShapingByBrowser           TrafficShapingCategory = "browser"
+	TrafficShapingByClientIP          TrafficShapingCategory = "clientip"
+	TrafficShapingByCountry           TrafficShapingCategory = "country"
+	TrafficShapingByRateLimitClientIP TrafficShapingCategory = "ratelimitclientip"
+	TrafficShapingByRateLimitCountry  TrafficShapingCategory = "ratelimitcountry"
+	TrafficShapingByRequestPath       TrafficShapingCategory = "requestpath"
 )
 
-// Granularity is the width of the time buckets of a trend. [GranularityFor] returns one that suits the time range, and
-// [StatsFamily.Warnings] says which hits are only partial sums. (Section 4.2.)
+// Granularity is the width of the time buckets of a trend; a day is one of UTC. [GranularityFor] returns one that suits
+// the time range, and [StatsFamily.Warnings] says which hits are only partial sums. (Section 4.2.)
 type Granularity string
 
 // The granularities of the service, with how long it keeps the data of each.

@@ -81,14 +81,10 @@ func (s *TasksService) List(ctx context.Context, options TaskListOptions) (*Page
 	return fetchPage[Task](ctx, s.conn, s.listCall(options))
 }
 
-// All returns all tasks, from the page of the options to the last, one page at a time.
-//
-// The options apply to every page. If the number of tasks changes meanwhile, if the pages contradict each other, or if
-// they end before all announced tasks have arrived, All yields an [*IncompleteError] after the tasks that it read. With
-// a large Count there are few pages, so this is rare.
-//
-// If no page announces anything, All asks for the next page until one is empty or shorter than the first. If that does
-// not show where the end is, it yields an [*IncompleteError].
+// All returns all tasks, from the page of the options to the last. If the number of tasks changes meanwhile, if the
+// pages contradict each other, if they end before all announced tasks have arrived, or do not show where the end is,
+// All yields an [*IncompleteError] after the tasks that it read. With a large Count there are few pages, so this is
+// rare.
 func (s *TasksService) All(ctx context.Context, options TaskListOptions) iter.Seq2[Task, error] {
 	return eachItem[Task](ctx, s.conn, s.listCall(options), 0)
 }
