@@ -18,7 +18,6 @@ import (
 // sendNothing are the methods without an entry, because they send no request.
 var sendNothing = map[string]string{
 	"URL":                      "returns what the client was given",
-	"PurgeLimiter":             "returns what the client was given",
 	"Purge.NewQueue":           "makes a PurgeQueue, whose methods have entries",
 	"Stats.Events.Groupings":   "raw events have none, so it is refused",
 	"Stats.Events.Metrics":     "raw events have none, so it is refused",
