@@ -13,23 +13,23 @@ import (
 	"github.com/webdelivery/webdelivery-go/filters"
 )
 
-// Names of dimensions, with the type that [Scan] reads each into. The service may have others, so a query may use any
-// string. The words in a column differ between services, even in letter case, so read some events before you filter by
-// a word. A column may contain null, which only a pointer to the type can hold. (Section 2.5.)
+// Names of dimensions, with the type that [Scan] reads each into, if not a string. The service may have others. The words
+// in a column differ between services, even in letter case, so read some events before you filter by a word. A column
+// may contain null, which only a pointer to the type can hold. (Section 2.5.)
 const (
 	DimEventTimestamp           = "event_timestamp_ms"          // when the request was received: a time.Time; in aggregated rows the start of the bucket
-	DimEventSeverity            = "event_severity"              // how severe the event is, a word: a string
-	DimEventType                = "event_type"                  // type of the event, a word such as CUSTOM: a string
-	DimEventAction              = "event_action"                // action on the event, a word such as WARN: a string
+	DimEventSeverity            = "event_severity"              // how severe the event is, a word
+	DimEventType                = "event_type"                  // type of the event, a word such as CUSTOM
+	DimEventAction              = "event_action"                // action on the event, a word such as WARN
 	DimClientConnectionRemoteIP = "client_connection_remote_ip" // source address of the client's connection: a netip.Addr
 	DimClientIP                 = "client_ip"                   // address of the client: a netip.Addr
-	DimClientBrowser            = "client_browser"              // browser of the client: a string, which the client chose
-	DimClientCountryCode        = "client_country_code"         // country of the client, two letters: a string
+	DimClientBrowser            = "client_browser"              // browser of the client, which it chose
+	DimClientCountryCode        = "client_country_code"         // country of the client, two letters
 	DimClientASN                = "client_asn"                  // number of the client's network (autonomous system): an int64
-	DimRuleID                   = "rule_id"                     // id of the rule that applied: a string
-	DimDomain                   = "domain"                      // domain that was requested: a string
-	DimProperty                 = "property"                    // property of the customer that the request was for: a string
-	DimWAFAction                = "waf_action"                  // action of the WAF, a word: a string
+	DimRuleID                   = "rule_id"                     // id of the rule that applied
+	DimDomain                   = "domain"                      // domain that was requested
+	DimProperty                 = "property"                    // property of the customer that the request was for
+	DimWAFAction                = "waf_action"                  // action of the WAF, a word
 )
 
 // MetricHits is the only metric: how many requests a row counts, an int64.

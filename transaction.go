@@ -109,7 +109,7 @@ func transactionCall(id int64) call {
 // Wait polls a purge until it has ended. The first poll comes at once, the others at growing intervals ([WaitInterval]).
 // If the purge ended badly, Wait returns a [*TransactionError], which holds the transaction.
 //
-// [TasksService.Wait] lists the errors that end Wait. (Section 3..)
+// [TasksService.Wait] lists the errors that end Wait. (Section 3.)
 func (s *PurgeService) Wait(ctx context.Context, transactionID int64, options ...WaitOption) (*Transaction, error) {
 	tx, err := s.wait(ctx, transactionID, false, s.conn.fetchTransaction, options)
 	if err != nil {
