@@ -38,7 +38,7 @@ func TestContextWithResponse(t *testing.T) {
 		require.ErrorIs(f, err, webdelivery.ErrNotFound)
 		assert.Equal(f, "Do GET", r.Operation)
 		assert.Equal(f, 404, r.StatusCode)
-		assert.Empty(f, r.RequestID)
+		assert.Regexp(f, `^request-\d+$`, r.RequestID, "each response has one")
 
 		before := r
 		_, err = f.Client.Tasks.Get(ctx, "")
@@ -170,9 +170,9 @@ func TestRequestIDs(t *testing.T) {
 		want   string
 	}{
 		"X-Request-Id":     {http.Header{"X-Request-Id": {"abc-1"}, "X-Correlation-Id": {"def"}}, "abc-1"},
-		"X-Correlation-Id": {http.Header{"X-Correlation-Id": {"def"}}, "def"},
+		"X-Correlation-Id": {http.Header{"X-Request-Id": {""}, "X-Correlation-Id": {"def"}}, "def"},
 		"the password":     {http.Header{"X-Request-Id": {"id-" + fixture.Password}}, "id-[redacted]"},
-		"none":             {http.Header{}, ""},
+		"none":             {http.Header{"X-Request-Id": {""}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

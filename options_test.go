@@ -26,28 +26,28 @@ func TestLogging(t *testing.T) {
 	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	fixture.InService(t, fixture.Setup{Options: []webdelivery.Option{webdelivery.WithLogger(logger)}}, func(f *fixture.Fixture) {
 		f.AddFault(testserver.Fault{Status: 503, Count: 1, Header: http.Header{"Retry-After": {"2"}}, Body: "busy"})
-		f.AddFault(testserver.Fault{Delay: 30 * time.Millisecond})
+		f.AddFault(testserver.Fault{Skip: 1, Delay: 30 * time.Millisecond})
 		var response json.RawMessage
 		require.NoError(f, f.Client.Do(f.Context(), http.MethodGet, "/tasks?operation=secret-operation", nil, &response))
 		f.TakeSlots()
 		require.NoError(f, fixture.Submit.Call(f.Context(), f.Client))
 
-		want := fmt.Sprintf(`time=2000-01-01T00:00:00.000Z level=DEBUG msg="webdelivery: attempt" operation="Do GET" method=GET path=/acme/v1/tasks status=503 duration=0s attempt=1 wait=0s bytes=4
+		want := fmt.Sprintf(`time=2000-01-01T00:00:00.000Z level=DEBUG msg="webdelivery: attempt" operation="Do GET" method=GET path=/acme/v1/tasks status=503 duration=0s attempt=1 wait=0s bytes=4 request_id=request-1
 time=2000-01-01T00:00:00.000Z level=WARN msg="webdelivery: retry" operation="Do GET" method=GET path=/acme/v1/tasks attempt=1 status=503 wait=2s
-time=2000-01-01T00:00:02.030Z level=DEBUG msg="webdelivery: attempt" operation="Do GET" method=GET path=/acme/v1/tasks status=200 duration=30ms attempt=2 wait=0s bytes=%d
+time=2000-01-01T00:00:02.030Z level=DEBUG msg="webdelivery: attempt" operation="Do GET" method=GET path=/acme/v1/tasks status=200 duration=30ms attempt=2 wait=0s bytes=%d request_id=request-2
 `, len(response))
 		got := log.String()
 		require.True(f, strings.HasPrefix(got, want), "want\n%s\ngot\n%s", want, got)
 		// The third purge waits for the slot of the first, which is free 1.05 s after its response; the second took
 		// 30 ms.
-		assert.Regexp(f, `method=POST path=/acme/v1/cache/purge status=201 duration=30ms attempt=1 wait=1.02s bytes=\d+\n$`, got)
+		assert.Regexp(f, `method=POST path=/acme/v1/cache/purge status=201 duration=30ms attempt=1 wait=1.02s bytes=\d+ request_id=request-\d+\n$`, got)
 		assert.NotContains(f, got, "secret-operation")
 
 		log.Reset() // the record of a stream comes at its end
 		for range f.Client.Stats.Events.All(f.Context(), fixture.FirstRows) {
 			continue
 		}
-		assert.Regexp(f, `path=/acme/v1/stats/\S+ status=200 duration=30ms attempt=1 wait=0s bytes=[1-9]\d*\n$`, log.String())
+		assert.Regexp(f, `path=/acme/v1/stats/\S+ status=200 duration=30ms attempt=1 wait=0s bytes=[1-9]\d* request_id=request-\d+\n$`, log.String())
 	})
 }
 

@@ -313,7 +313,7 @@ func TestAStreamIsRepeatedBeforeItBegins(t *testing.T) {
 	fixture.InFakeTime(t, fixture.Setup{Auth: webdelivery.SessionAuth(fixture.Username, fixture.Password)}, func(f *fixture.Fixture) {
 		f.AddFault(testserver.Fault{Path: fixture.EventsData, Count: 1, Status: 503})
 		f.AddFault(testserver.Fault{Path: fixture.EventsData, Count: 1, Cut: testserver.CutAfterRead})
-		f.AddFault(testserver.Fault{Path: fixture.EventsData, Count: 1, Delay: time.Hour})
+		f.AddFault(testserver.Fault{Path: fixture.EventsData, Skip: 2, Count: 1, Delay: time.Hour})
 		answers(f, resultOf([]string{"a"}, "[1]"))
 		rows, err := collect(f.Client.Stats.Events.All(f.Context(), fixture.FirstRows))
 		require.NoError(f, err)

@@ -74,8 +74,9 @@ func (r FaultRule) Check() error {
 	return nil
 }
 
-// Fail adds a rule; remove removes it. At most one rule hits a request: the first rule, in order of addition, that
-// matches it, has hits left, and selects it by Probability. Fail panics if [FaultRule.Check] returns an error.
+// Fail adds a rule; remove removes it. Each rule that matches a request, has hits left, and selects it by Probability,
+// hits it. Delays add up, and headers are joined; of rules that decide on the response, only the first one, in order of
+// addition, hits. Fail panics if [FaultRule.Check] returns an error.
 func (s *Server) Fail(rule FaultRule) (remove func()) {
 	if err := rule.Check(); err != nil {
 		panic(err.Error())

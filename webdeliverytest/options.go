@@ -237,6 +237,15 @@ func WithRecordingDelay(d time.Duration) Option {
 	}
 }
 
+// WithSmallIDs makes the ids of transactions count from 1. By default they are odd numbers above 2^53, as the document
+// allows: a program that stores one in a float64, as JavaScript and jq do, changes it.
+func WithSmallIDs() Option {
+	return func(set *settings) error {
+		set.config.SmallIDs = true
+		return nil
+	}
+}
+
 // WithRequestLog makes the server call log with each request, after it has sent or cut the response. Calls may run
 // concurrently. The server does not store the requests then, which suits one that runs for long. [Server.Requests] returns
 // none and [Server.Count] returns 0.

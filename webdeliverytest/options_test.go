@@ -1,6 +1,7 @@
 package webdeliverytest_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -189,6 +190,25 @@ func TestOptions(t *testing.T) {
 			w.srv.AddTask(webdeliverytest.TaskSpec{})
 			_, response = w.get("/tasks?count=1")
 			assert.Contains(t, response, `"next_uri":"?count=1&page=2"`)
+		}},
+		"small ids": {[]webdeliverytest.Option{webdeliverytest.WithSmallIDs()}, func(t *testing.T, w wire) {
+			require.Equal(t, 201, w.purge("www.example.com/"))
+			status, _ := w.get("/transactions/1")
+			assert.Equal(t, 200, status)
+		}},
+		"several rules and request ids": {nil, func(t *testing.T, w wire) {
+			w.srv.Fail(webdeliverytest.FaultRule{Delay: time.Second})
+			w.srv.Fail(webdeliverytest.FaultRule{Header: http.Header{"X-Served-By": {"edge"}}})
+			w.srv.Fail(webdeliverytest.FaultRule{Status: 503, Count: 1})
+			w.srv.Fail(webdeliverytest.FaultRule{Status: 404, Count: 1})
+			began := time.Now()
+			for i, want := range []int{503, 404, 200} {
+				status, response := w.get("/tasks?since=2026-01-31T05:30:00.000-0500")
+				assert.Equal(t, want, status)
+				assert.Contains(t, response, "X-Served-By: edge\r\n")
+				assert.Contains(t, response, fmt.Sprintf("X-Request-Id: request-%d\r\n", i+1))
+			}
+			assert.Equal(t, 3*time.Second, time.Since(began))
 		}},
 		"absent dimensions": {[]webdeliverytest.Option{
 			webdeliverytest.WithNow(func() time.Time { return start }), webdeliverytest.WithDialect(webdeliverytest.Dialect{Absent: "dash"}),

@@ -26,6 +26,7 @@ type settings struct {
 	seed             uint64
 	purgeRate        int
 	countRefused     bool
+	largeIDs         bool
 	sessionLifetime  program.Duration
 	file             file
 }
@@ -45,6 +46,7 @@ func parse(ctx context.Context, args []string, s program.Streams) (set settings,
 	flags.Uint64Var(&set.seed, "seed", 1, "`number` that determines the events")
 	flags.IntVar(&set.purgeRate, "purge-rate", 2, "`number` of purge requests that are accepted per second, others get 503; 0 accepts all")
 	flags.BoolVar(&set.countRefused, "count-refused", false, "count purges that are refused as too fast against the rate, too")
+	flags.BoolVar(&set.largeIDs, "large-ids", false, "give transactions ids above 2^53, which JavaScript and jq round")
 	flags.Var(&set.sessionLifetime, "session-lifetime", "`duration` after which a session ends, such as 30m or 12h; 0s is never")
 	flags.StringVar(&config, "config", "", "JSON `file` with faults and dialect")
 	if err = program.ParseAlone(flags, args); err != nil {
@@ -88,6 +90,9 @@ func (set settings) start(ctx context.Context, log *slog.Logger) (*webdeliveryte
 		options = append(options, webdeliverytest.WithUnlimitedPurges())
 	} else {
 		options = append(options, webdeliverytest.WithPurgeRate(set.purgeRate, time.Second))
+	}
+	if !set.largeIDs {
+		options = append(options, webdeliverytest.WithSmallIDs())
 	}
 	if set.countRefused {
 		options = append(options, webdeliverytest.WithRefusedPurgesCounted())

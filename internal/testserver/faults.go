@@ -85,8 +85,9 @@ func invalid(field string, value any, advice string) error {
 	return fmt.Errorf("%s is %v: %s", field, value, advice)
 }
 
-// Fail adds a rule; remove removes it. The first rule, in order of addition, that matches a request, has hits left and
-// selects it by Probability, hits it. Fail panics if [Fault.Check] returns an error.
+// Fail adds a rule; remove removes it. Each rule that matches a request, has hits left and selects it by Probability,
+// hits it. Delays add up, and headers are joined; of rules that decide on the response, only the first one, in order of
+// addition, hits. Fail panics if [Fault.Check] returns an error.
 func (s *Server) Fail(f Fault) (remove func()) {
 	if err := f.Check(); err != nil {
 		panic("testserver: Fault." + err.Error())
@@ -122,13 +123,19 @@ type faultRule struct {
 	dice         dice
 }
 
-// take finds the fault that hits a request, and uses up one of its hits. If there is none, it returns the zero Fault,
+// decides reports whether the fault is more than a delay or headers.
+func (f Fault) decides() bool {
+	return f.Status != 0 || f.Body != "" || f.Execute || f.Cut != CutNone || f.Stall > 0 || f.Dribble > 0 || f.Handler != nil
+}
+
+// take joins the faults that hit a request, and uses up one hit of each. If there is none, it returns the zero Fault,
 // which has no effect.
-func (f *faultRules) take(method string, at place) Fault {
+func (f *faultRules) take(method string, at place) (joined Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	hit := false
 	for _, rule := range f.rules {
-		spent := rule.Count > 0 && rule.hits >= rule.Count
+		spent := rule.Count > 0 && rule.hits >= rule.Count || rule.decides() && joined.decides()
 		if spent || !matches(rule.Method, rule.Path, method, at) {
 			continue
 		}
@@ -140,10 +147,20 @@ func (f *faultRules) take(method string, at place) Fault {
 			continue
 		}
 		rule.hits++
-		f.hits++
-		return rule.Fault
+		hit = true
+		both := joined
+		if rule.decides() {
+			both = rule.Fault
+		}
+		both.Delay, both.Header = joined.Delay+rule.Delay, http.Header{}
+		maps.Copy(both.Header, rule.Header)
+		maps.Copy(both.Header, joined.Header)
+		joined = both
 	}
-	return Fault{}
+	if hit {
+		f.hits++
+	}
+	return joined
 }
 
 // matches compares a request with the method and path of a rule.

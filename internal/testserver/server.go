@@ -29,6 +29,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -46,6 +47,7 @@ type Config struct {
 	IdleTimeout     time.Duration // after which an idle connection is closed; 0 means never
 	HostPatterns    []string      // host patterns of the customer's properties; nil means example.com and example.net
 	Dialect         Dialect       // forms on the wire that the service document leaves open
+	SmallIDs        bool          // ids of transactions count from 1, in place of odd numbers above 2^53
 
 	DeployDuration time.Duration // how long the task of a changed list runs; 0 means two seconds, negative means that it ends at once
 
@@ -75,6 +77,8 @@ type Server struct {
 	base     place // {base_url}/{customer}/v1
 	routes   []route
 	traffic  generator
+
+	requests atomic.Int64 // that got a response
 
 	log     recorder
 	faults  faultRules
@@ -192,6 +196,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case fault.Handler != nil:
 		s.log.serve(seen, fault.Handler, w, r)
 	default:
+		w.Header().Set("X-Request-Id", fmt.Sprintf("request-%d", s.requests.Add(1))) // a rule may have another
 		answer := fault.rewrite(func() response {
 			return s.execute(&call{s: s, r: r, at: at, user: user, basic: basic, body: seen.Body, arrived: seen.Time})
 		})

@@ -218,13 +218,13 @@ func (c *call) wanted(param, value string) bool {
 	return !c.query.Has(param) || c.query.Get(param) == value
 }
 
-// parseSince reads yyyy-MM-dd'T'HH:mm:ss.SSSZ, with the zone +0000 or Z, or a date alone. It formats the result again
+// parseSince reads yyyy-MM-dd'T'HH:mm:ss.SSSZ, with any numeric zone or Z, or a date alone. It formats the result again
 // and compares it with the text, because time.Parse accepts more than the layout.
 func parseSince(text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
-	for _, layout := range []string{"2006-01-02T15:04:05.000+0000", "2006-01-02T15:04:05.000Z", time.DateOnly} {
+	for _, layout := range []string{"2006-01-02T15:04:05.000-0700", "2006-01-02T15:04:05.000Z", time.DateOnly} {
 		if t, err := time.Parse(layout, text); err == nil && t.Format(layout) == text {
 			return t, nil
 		}

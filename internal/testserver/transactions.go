@@ -35,6 +35,9 @@ func (s *Server) FailTransactions(n int, status, description string, code int) {
 func (s *Server) newTransaction(now time.Time) (id int64) {
 	id = firstTransaction + 2*s.transactionNumber
 	s.transactionNumber++
+	if s.cfg.SmallIDs {
+		id = s.transactionNumber
+	}
 	t := &transaction{begin: now, ending: ending{
 		status: s.dialect.Final, description: "all caches have answered", code: http.StatusOK,
 	}}
