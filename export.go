@@ -119,15 +119,17 @@ func (e *Export) prepare() error {
 		e.columns, e.position, e.key = state.Columns, state.Position.Clone(), state.Key
 		p.Start = e.position.Start
 	}
+	checked := *p
 	if endless {
-		p.End = p.Start.Add(time.Second)
+		checked.End = p.Start.Add(time.Second)
 	}
-	if _, err := e.family.parameters(p); err != nil {
+	if _, err := e.family.parameters(&checked); err != nil {
 		return err
 	}
+	p.Start, p.Dimensions = checked.Start, checked.Dimensions
 	e.query = p.exportQuery(e.family.conn)
 	if e.from.state == nil {
-		e.warnings = e.family.rules.warnings(p, time.Now())
+		e.warnings = e.family.rules.warnings(&checked, time.Now())
 		e.position.Start, e.key = p.Start, make([]byte, 16)
 		if kept := EventsRetention(time.Now()); p.Start.Before(kept) {
 			e.position.Until = kept // the warning says so, and it is no gap of a later run
@@ -138,9 +140,7 @@ func (e *Export) prepare() error {
 	} else if !start.IsZero() && start.UTC().Truncate(time.Second).Before(p.Start) {
 		e.warnings = []string{"the cursor continues an export since " + p.Start.Format(timeLayout) + "; the earlier Start of the query has no effect"}
 	}
-	if endless {
-		p.End = time.Time{}
-	} else if e.position.Latest.After(p.End.Add(time.Second)) { // a service may include the second of the end
+	if !endless && e.position.Latest.After(p.End.Add(time.Second)) { // a service may include the second of the end
 		return invalid("cursor", "is at %s, after the end of the time range", e.position.Latest.Format(time.RFC3339Nano))
 	}
 	return nil

@@ -38,15 +38,16 @@ type call struct {
 	nothing   http.Response // all that the loop sees of any attempt
 	response  Response
 	attempts  int
-	failures  int          // transient failures, which the policy counts
-	ambiguous bool         // the service may have processed an attempt without a response that says so
-	caller    *pace.Caller // acquires the permits
-	login     *login       // renews the session; nil if the call needs none
-	renewed   bool         // retried after a new login, or with another password
-	newerThan uint64       // generation of the session that the service may have refused
-	doubted   int          // status that may have refused it; 0 if none
-	giveUpAt  time.Time    // end of retries of a request refused as too fast; zero if it was not
-	why       error        // why there is no retry
+	wait      time.Duration // before the next one
+	failures  int           // transient failures, which the policy counts
+	ambiguous bool          // the service may have processed an attempt without a response that says so
+	caller    *pace.Caller  // acquires the permits
+	login     *login        // renews the session; nil if the call needs none
+	renewed   bool          // retried after a new login, or with another password
+	newerThan uint64        // generation of the session that the service may have refused
+	doubted   int           // status that may have refused it; 0 if none
+	giveUpAt  time.Time     // end of retries of a request refused as too fast; zero if it was not
+	why       error         // why there is no retry
 }
 
 // Send makes one call and returns its result.
@@ -75,7 +76,7 @@ func (t *Transport) Send(ctx context.Context, r Request) *Response {
 	c.http.Transport = c
 	c.loop = retryablehttp.Client{
 		HTTPClient: &c.http, RetryMax: math.MaxInt, CheckRetry: c.checkRetry,
-		Backoff: func(decided, _ time.Duration, _ int, _ *http.Response) time.Duration { return decided }, // RetryWaitMin, see checkRetry
+		Backoff: func(time.Duration, time.Duration, int, *http.Response) time.Duration { return c.wait },
 	}
 	if _, err = c.loop.Do(req); err != nil && c.attempts == 0 { //nolint:bodyclose // it is http.NoBody
 		c.last.err = err // the loop's own, or the http.Client's
@@ -178,7 +179,7 @@ func (c *call) checkRetry(context.Context, *http.Response, error) (bool, error) 
 		c.ambiguous = true
 	}
 	if again {
-		c.loop.RetryWaitMin = v.wait
+		c.wait = v.wait
 		if c.Retrying != nil && v.action < renew { // a refused session says nothing about the service
 			c.Retrying(c.finish())
 		}
