@@ -26,7 +26,7 @@ type ApplyOptions struct {
 
 // ApplyResult says what Apply changed, even if it failed halfway.
 type ApplyResult struct {
-	Added   int      `json:"added"`   // entries that were added, according to a response or the list; after a TaskError they may not be in effect
+	Added   int      `json:"added"`   // entries that were added, according to a response or the list
 	Removed int      `json:"removed"` // entries that were removed
 	Size    int      `json:"size"`    // entries in the list at the end; 0 if Apply failed before it read them
 	Tasks   []string `json:"tasks"`   // ids of the tasks in the responses, ended or not; nil if there were none
@@ -38,8 +38,9 @@ type ApplyResult struct {
 //
 // Entries are added before the ones that they cover are removed. If anything was or may have been changed, the result
 // says how far Apply got, and the outcome of an error is [OutcomeUnknown]; otherwise the result is nil. To continue,
-// plan and apply again; after an Apply with Wait, first wait for the tasks in its result. [When a response is lost]
-// says what Apply does then, and when to set Wait.
+// plan and apply again; after an Apply with Wait, first wait for the tasks in its result. If one failed, the list shows a
+// change that is not in effect, and a new plan does not repeat it: [When a response is lost] says what to do, and when
+// to set Wait.
 //
 // [When a response is lost]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/tour.md#when-a-response-is-lost
 func (s *NetworkListsService) Apply(ctx context.Context, plan *Plan, options ApplyOptions) (*ApplyResult, error) {

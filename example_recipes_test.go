@@ -186,7 +186,7 @@ func entryOf(err error) (number int, ok bool) {
 	return 0, false
 }
 
-// undo takes back what a plan has changed, and leaves alone what others have changed since.
+// undo takes back what a plan has changed. What others have added or removed since, and the plan did not, it leaves alone.
 func undo(ctx context.Context, client *webdelivery.Client, plan *webdelivery.Plan) error {
 	var removed []string
 	for _, entry := range plan.Remove {

@@ -20,8 +20,7 @@ import (
 )
 
 // NetworkListsService manages named lists of IP addresses or countries, which WAF rules, blocking and throttling use.
-// Use it as [Client.NetworkLists]. It is safe for concurrent use. Its methods are those of the service document,
-// section 4.6.
+// Its methods are those of the service document, section 4.6.
 //
 // An id is a UUID. Calls return a [*ValidationError] for an empty id and [ErrNotFound] for an unknown one. Users who
 // may not view the configuration get [ErrForbidden].

@@ -80,9 +80,9 @@ func pagedCall(p *problems, operation, path string, options any) call {
 
 // Page is one page of a collection.
 //
-// A response may be a bare array or omit members. Then Total, PageCount and PageIndex are 0 and the addresses are
-// empty. If the response does not say whether more pages exist, HasMore is true. It is false if the page is empty, or
-// if Total says that this first page has everything.
+// A response may be a bare array or omit members. Then Total, PageCount and PageIndex are 0. If the
+// response does not say whether more pages exist, HasMore is true. It is false if the page is empty, or if Total says
+// that this first page has everything.
 type Page[T any] struct {
 	Items     []T   `json:"items"`      // items of this page, never nil
 	Total     int64 `json:"total"`      // items of the whole collection; 0 if the response does not say

@@ -361,7 +361,7 @@ type PlanOptions struct {
 	AddOnly    bool `json:"add_only,omitempty"`
 	RemoveOnly bool `json:"remove_only,omitempty"`
 	// LeaveOut holds ranges, such as those of your offices: desired entries that overlap one are left out, see
-	// Plan.LeftOut.
+	// Plan.LeftOut. If the list holds them, they are removed, unless AddOnly or RemoveOnly is set.
 	LeaveOut []netip.Prefix `json:"leave_out,omitempty"`
 	// MaxRemove limits how many entries the plan may remove, so that an empty feed cannot open a firewall. 0 means 20
 	// % of the list, or up to 3 of fewer than 20, but never more than half; -1 allows all.

@@ -17,7 +17,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
-// SessionsService creates sessions. Use it as [Client.Sessions]. It is safe for concurrent use. (Section 4.5.)
+// SessionsService creates sessions. (Section 4.5.)
 type SessionsService struct{ conn *conn }
 
 // Session is a session of the service. Its ID is a credential: whoever has it can act as the user. A Session that is

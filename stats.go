@@ -13,7 +13,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/rowjson"
 )
 
-// StatsService reads security statistics. Use it as [Client.Stats]. It is safe for concurrent use. (Section 4.3.)
+// StatsService reads security statistics. (Section 4.3.)
 type StatsService struct {
 	conn *conn
 
@@ -79,8 +79,8 @@ type Result struct {
 	TotalResults int64    `json:"total_results"` // number of matching rows, whatever the limit
 }
 
-// Truncated reports whether more rows match than the Result has, because the Limit of the query, its default of 10, or
-// the size of a top-K has cut off the others.
+// Truncated reports whether TotalResults says that more rows match than the Result has, because of the Limit of the
+// query or its default of 10. The TotalResults of a top-K may count only the largest groups.
 func (r *Result) Truncated() bool { return r.TotalResults > int64(len(r.Rows)) }
 
 // All returns the rows as a sequence, for [Scan]. It never yields an error.
@@ -94,7 +94,7 @@ func (r *Result) All() iter.Seq2[Row, error] {
 	}
 }
 
-// Query reads one response, of at most 10 rows if the Limit of the query is 0. [Result.Truncated] reports whether more
+// Query reads one response, of 10 rows if a query that has a Limit leaves it 0. [Result.Truncated] reports whether more
 // match; All streams every row. A trend that is cut because it has no Limit is logged ([WithLogger]).
 // [WithMaxResponseBytes] limits the response. If rows are missing, Query returns the partial Result together with an
 // [*IncompleteError].

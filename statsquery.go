@@ -100,7 +100,7 @@ func monthBefore(now time.Time) time.Time {
 }
 
 // EventsRetention returns the earliest time of raw events: the start of the UTC day three days before now. (Section
-// 6..)
+// 6.)
 func EventsRetention(now time.Time) time.Time {
 	return now.UTC().Truncate(24*time.Hour).AddDate(0, 0, -3)
 }
@@ -131,7 +131,7 @@ type TrendsQuery struct {
 }
 
 // TopKQuery requests the largest groups: up to 20 of a WAF top-K, and up to 1,000 of a traffic shaping top-K. A WAF
-// top-K has neither SortBy nor Limit: sort the rows yourself.
+// top-K has neither SortBy nor Limit: sort the rows yourself. Its size, too, may cut the others off.
 type TopKQuery struct {
 	Dimensions []string     // must form a valid grouping set, see Groupings; none: that of the category, if it is known
 	Start, End time.Time    // as in EventsQuery
