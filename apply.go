@@ -24,7 +24,7 @@ type ApplyOptions struct {
 	Progress func(added, removed, total int)
 }
 
-// ApplyResult says what Apply changed, even if it failed halfway.
+// ApplyResult says what Apply changed, even if it failed.
 type ApplyResult struct {
 	Added   int      `json:"added"`   // entries that were added, according to a response or the list
 	Removed int      `json:"removed"` // entries that were removed
@@ -34,7 +34,7 @@ type ApplyResult struct {
 
 // Apply carries out a plan. It reads the list before and after the changes, and returns [ErrPlanStale] if it is not
 // what the plan was made for, in which case nothing was changed, or not as planned. It refuses a plan that is not for
-// this service, customer or list, or exceeds its guards. A plan that was carried out may be applied again.
+// this service and customer, or exceeds its guards. A plan that was carried out may be applied again.
 //
 // Entries are added before the ones that they cover are removed. If anything was or may have been changed, the result
 // says how far Apply got, and the outcome of an error is [OutcomeUnknown]; otherwise the result is nil. To continue,
@@ -64,7 +64,7 @@ func (s *NetworkListsService) Apply(ctx context.Context, plan *Plan, options App
 		return nil, err
 	}
 	order := checked.order(changes, s.limits)
-	if err := s.guard(&checked, changes.Add, func(i int) string { return fmt.Sprintf("add[%d]", i) }); err != nil {
+	if err := s.guard(&checked, changes, func(i int) string { return fmt.Sprintf("add[%d]", i) }); err != nil {
 		return nil, err
 	}
 	a := &apply{NetworkListsService: s, id: plan.ListID, changes: changes, options: options}

@@ -51,9 +51,10 @@ func NewClient(baseURL, customer string, auth Auth, options ...Option) (*Client,
 	}
 	_ = configure(&s, []Option{WithRetry(RetryPolicy{}), WithDialect(Dialect{})}) // the defaults are valid
 	wrong := configure(&s, options)
+	plainHTTP2 := transport.MayPlainHTTP2(s.next)
 	for i, wrap := range slices.Backward(s.middlewares) {
 		if s.next = wrap(s.next); s.next == nil {
-			return nil, invalid("WithMiddleware", "returns nil (number %d)", i+1)
+			wrong = join(wrong, invalid("WithMiddleware", "returns nil (number %d)", i+1))
 		}
 	}
 	b, err := address.Parse(baseURL, customer, s.plainHTTP)
@@ -63,7 +64,7 @@ func NewClient(baseURL, customer string, auth Auth, options ...Option) (*Client,
 	c := &conn{base: b, service: b.Key(), permits: newPermits(b.Key(), &s), maxBody: s.maxBody, dialect: s.dialect}
 	sessions := &SessionsService{c}
 	c.transport = transport.New(transport.Config{
-		Base: b, Credentials: auth.credentials(sessions.logIn), Next: s.next, Policy: transport.Policy(s.retry),
+		Base: b, Credentials: auth.credentials(sessions.logIn), Next: s.next, PlainHTTP2: plainHTTP2, Policy: transport.Policy(s.retry),
 		AttemptTimeout: s.attemptTimeout, IdleTimeout: s.idleTimeout, MaxBody: s.maxBody, UserAgent: s.userAgent, Logger: s.logger,
 	})
 	c.secrets = c.transport.Secrets()

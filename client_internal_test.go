@@ -37,6 +37,19 @@ func withDefaultTransport(t *testing.T, cfg testserver.Config, test func(t *test
 	})
 }
 
+// Middleware hides a transport from the question whether it uses HTTP/2 without TLS, on which retries depend.
+func TestMiddlewareOverPlainHTTP(t *testing.T) {
+	t.Parallel()
+	pass := WithMiddleware(func(next http.RoundTripper) http.RoundTripper { return struct{ http.RoundTripper }{next} })
+	http2 := transport.NewRoundTripper()
+	overHTTP2(http2)
+	for plain, options := range map[bool][]Option{false: {pass}, true: {pass, WithHTTPClient(&http.Client{Transport: http2})}} {
+		c, err := NewClient("http://localhost", "acme", BasicAuth("alice", "correct-horse-battery"), options...)
+		require.NoError(t, err)
+		assert.Equal(t, plain, c.conn.transport.PlainHTTP2)
+	}
+}
+
 func overHTTP2(tr *http.Transport) {
 	tr.Protocols = new(http.Protocols)
 	tr.Protocols.SetUnencryptedHTTP2(true)

@@ -178,7 +178,7 @@ func OpenCursorFile(name string) (*CursorFile, error) {
 	return f, nil
 }
 
-// ErrCursorInUse means that the [CursorFile] is already open, as a rule in another process.
+// ErrCursorInUse means that the [CursorFile] is already open.
 var ErrCursorInUse = errors.New("webdelivery: the cursor file is already open, as a rule in another process")
 
 // Store replaces the content of the file, and returns when it is on disk. If it fails, the file keeps its old content.

@@ -65,7 +65,7 @@
 // of a process with the same origin and customer share the permits, in the order of their calls: at most two purges are
 // on their way or have arrived within the last 1.05 s. After the service has answered that purges come too fast (503 or
 // 429), they leave more slowly for a while, so that processes that do not know of each other divide the limit.
-// [WithPurgeLimiter] replaces the permits, and [WithSharedLimiter] by those of module redislimit, for many processes.
+// [WithPurgeLimiter] replaces the permits; with [WithSharedLimiter] and module redislimit, many processes share them.
 //
 // A response that is read whole may have up to 32 MiB ([WithMaxResponseBytes]). A stream of rows needs constant memory
 // and has no time limit as long as data keeps arriving ([WithIdleTimeout]).

@@ -132,7 +132,7 @@ func (e *Export) prepare() error {
 		e.warnings = e.family.rules.warnings(&checked, time.Now())
 		e.position.Start, e.key = p.Start, make([]byte, 16)
 		if kept := EventsRetention(time.Now()); p.Start.Before(kept) {
-			e.position.Until = kept // the warning says so, and it is no gap of a later run
+			e.position.Asked = kept // the warning says so, and it is no gap of a later run
 		}
 		_, _ = rand.Read(e.key) // it never fails
 	} else if differs := e.query.differs(e.from.state.Query); differs != "" {
@@ -182,8 +182,9 @@ func (e *Export) Key() string {
 // row, a request that fails despite its retries ends All.
 //
 // At the end, events that total_results announced and that were not sent are an [*IncompleteError], and later ranges
-// read them; those recorded too late are a [*LateError]. A cursor from before the retention is an [ErrExportGap].
-// Events that are not sorted, outside the time range, or missing from a later response are [ErrBadResponse].
+// within Lookback read them; those recorded too late are a [*LateError]. A cursor from before the retention is an
+// [ErrExportGap]. Events that are not sorted, outside the time range, or missing from a later response are
+// [ErrBadResponse].
 func (e *Export) All(ctx context.Context) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		if err := e.read(ctx, yield); err != nil && !errors.Is(err, resume.ErrStopped) {
@@ -204,7 +205,7 @@ func (e *Export) read(ctx context.Context, yield func(Row, error) bool) error {
 		end = min(e.params.End.Unix(), time.Now().Unix())
 	}
 	start := e.params.Start.Unix()
-	reached := max(start, e.position.Latest.Unix(), e.position.Until.Unix())
+	reached := max(start, e.position.Latest.Unix(), e.position.Asked.Unix())
 	if err := e.gap(reached); err != nil && reached < end {
 		return err
 	}
@@ -242,12 +243,12 @@ func (e *Export) missing(missing resume.Missing, reached int64) error {
 	return join(errs...)
 }
 
-// Follow yields the events as they come, in rounds: each is a range over [Export.All], and the next one begins so long
-// after it has ended. After a round, send what is left and store the cursor.
+// Follow yields the events as they come, in rounds: each is a range over [Export.All], and as a rule the next one begins
+// so long after it has ended. After a round, send what is left and store the cursor.
 //
 // Follow ends with the context, which is no error, or when the last round has yielded one: when nothing could be read
 // for [ExportOptions.MaxOutage], or at an error that a repetition does not cure. It logs other errors ([WithLogger]),
-// and so [LateError], which [Export.Late] counts; what an [IncompleteError] has announced is read by a later round.
+// and so [LateError], which [Export.Late] counts; what an [IncompleteError] has announced may be read by a later round.
 func (e *Export) Follow(ctx context.Context, every time.Duration) iter.Seq[iter.Seq2[Row, error]] {
 	return func(yield func(iter.Seq2[Row, error]) bool) {
 		if every <= 0 {

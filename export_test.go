@@ -586,6 +586,20 @@ func TestAnEventThatNeverComes(t *testing.T) {
 			assert.GreaterOrEqual(e, rows, int(time.Since(exported)/time.Minute)/3-4)
 		}
 	})
+	inExport(t, events[:1], func(e *anExport) { // and after days without any other
+		e.service.counted = "0"
+		e.query.End = time.Time{}
+		time.Sleep(time.Until(exported.Add(time.Hour)))
+		ctx, cancel := context.WithDeadline(e.Context(), exported.Add(6*24*time.Hour))
+		defer cancel()
+		export := e.from(webdelivery.Cursor{})
+		for events := range export.Follow(ctx, time.Hour) {
+			_, err := collect(events)
+			require.NoError(e, err)
+		}
+		assert.Error(e, ctx.Err(), "no gap: every range was read in time")
+		assert.Zero(e, export.Cursor().Reached())
+	})
 }
 
 // A key is the first half of the SHA-256 of the customer, the number of the event among identical ones, its time in

@@ -28,7 +28,7 @@ type Limiter interface {
 type SharedLimiter interface {
 	// Acquire blocks until there is a permit for one request. Its errors are as those of [Limiter].
 	Acquire(ctx context.Context, customer string) (Permit, error)
-	// Pause is called after a response that refuses a purge as too fast: no process should send one for d. The call
+	// Pause is called when responses refuse purges as too fast: no process should send one for d. The call
 	// waits for Pause; its error is only logged.
 	Pause(ctx context.Context, customer string, d time.Duration) error
 	// Waiting returns why callers of Acquire have no permit yet, or nil.
@@ -38,7 +38,7 @@ type SharedLimiter interface {
 // Permit is the right to send one purge request.
 type Permit struct {
 	// Expires is the last moment at which the request may begin; the zero time means any. If it has passed, the client
-	// sends nothing and acquires another permit.
+	// sends nothing, and acquires another permit for its next attempt.
 	Expires time.Time
 
 	// Done, if not nil, is called once, at the end of the permit. arrived is the latest moment at which the request
@@ -73,7 +73,7 @@ func WithSharedLimiter(limiter SharedLimiter) Option {
 			return &transport.Limiter{
 				Acquire: func(ctx context.Context) (transport.LimiterPermit, error) {
 					p, err := limiter.Acquire(ctx, customer)
-					return transport.LimiterPermit(p), err
+					return transport.LimiterPermit(p), permitError(ctx, err)
 				},
 				Pause:   func(ctx context.Context, d time.Duration) error { return limiter.Pause(ctx, customer, d) },
 				Waiting: func() error { return limiter.Waiting(customer) },

@@ -190,14 +190,18 @@ func TestABrokenLimiter(t *testing.T) {
 // matches DeadlineExceeded.
 func TestARateLimiterFits(t *testing.T) {
 	t.Parallel()
-	fixture.InFakeTime(t, limitedBy(rate.NewLimiter(rate.Every(time.Hour), 1)), func(f *fixture.Fixture) {
-		require.NoError(f, fixture.Submit.Call(f.Context(), f.Client))
-		ctx, cancel := context.WithTimeout(f.Context(), time.Minute)
-		defer cancel()
-		began := time.Now()
-		require.ErrorIs(f, fixture.Submit.Call(ctx, f.Client), context.DeadlineExceeded)
-		assert.Zero(f, time.Since(began))
-	})
+	ofCustomer := rate.NewLimiter(rate.Every(time.Hour), 1)
+	shared := &lender{acquire: func(ctx context.Context) (time.Time, error) { return time.Time{}, ofCustomer.Wait(ctx) }}
+	for _, s := range []fixture.Setup{limitedBy(rate.NewLimiter(rate.Every(time.Hour), 1)), sharing(shared)} {
+		fixture.InFakeTime(t, s, func(f *fixture.Fixture) {
+			require.NoError(f, fixture.Submit.Call(f.Context(), f.Client))
+			ctx, cancel := context.WithTimeout(f.Context(), time.Minute)
+			defer cancel()
+			began := time.Now()
+			require.ErrorIs(f, fixture.Submit.Call(ctx, f.Client), context.DeadlineExceeded)
+			assert.Zero(f, time.Since(began))
+		})
+	}
 }
 
 // If the deadline of a Submit comes before its permit, it fails at once. It may have to wait for a slot, for other
@@ -298,7 +302,6 @@ func TestTheErrorOfALimiter(t *testing.T) {
 	t.Parallel()
 	cause := errors.New("the first line\nand the password " + fixture.Password)
 	fixture.InFakeTime(t, limitedBy(limiter{wait: func(context.Context) error { return cause }}), func(f *fixture.Fixture) {
-		_ = fixture.GetTask.Call(f.Context(), f.Client) // with the password
 		_, queued := f.NewQueue(webdelivery.QueueOptions{}).Purge(f.Context(), webdelivery.Exact(fixture.AnObject))
 		for _, err := range []error{queued, fixture.Submit.Call(f.Context(), f.Client)} {
 			require.ErrorContains(f, err, "the first line")

@@ -256,7 +256,7 @@ func (s *NetworkListsService) GetEntry(ctx context.Context, id, entryID string) 
 
 // NetworkListMatch is an entry that [NetworkListsService.Find] returns, and its list.
 type NetworkListMatch struct {
-	Addr  netip.Addr       `json:"addr,omitzero"` // the address that the entry covers
+	Addr  netip.Addr       `json:"addr,omitzero"` // one of addrs, as Unmap returns it, without zone; zero in unreadable
 	List  NetworkList      `json:"list"`          // without its entries
 	Entry NetworkListEntry `json:"entry"`         // of this list
 }
@@ -269,13 +269,12 @@ type NetworkListMatch struct {
 // Find reads all IP lists once, 1,000 entries per request if the service allows it. If it notices that a list changes
 // meanwhile, it returns an [*IncompleteError]: call it again.
 func (s *NetworkListsService) Find(ctx context.Context, addrs []netip.Addr) (matches, unreadable []NetworkListMatch, err error) {
-	wanted, sorted := make(map[netip.Addr]netip.Addr, len(addrs)), make([]netip.Addr, len(addrs))
+	sorted := make([]netip.Addr, len(addrs))
 	for i, addr := range addrs {
 		if !addr.IsValid() {
 			return nil, nil, invalid(fmt.Sprintf("addrs[%d]", i), "is the zero netip.Addr; parse one with netip.ParseAddr")
 		}
 		sorted[i] = netip.AddrFrom16(addr.As16())
-		wanted[sorted[i]] = addr
 	}
 	slices.SortFunc(sorted, netip.Addr.Compare)
 	sorted = slices.Compact(sorted)
@@ -283,6 +282,7 @@ func (s *NetworkListsService) Find(ctx context.Context, addrs []netip.Addr) (mat
 	if err != nil {
 		return nil, nil, err
 	}
+	all = slices.DeleteFunc(all, func(list NetworkList) bool { return list.Type == ListTypeGEO }) // a service may ignore the type
 	for _, list := range all {
 		if err := s.usable(list.ID); err != nil {
 			return nil, nil, err
@@ -300,7 +300,7 @@ func (s *NetworkListsService) Find(ctx context.Context, addrs []netip.Addr) (mat
 				continue
 			}
 			for _, addr := range lists.Covered(sorted, e.Prefix) {
-				matches = append(matches, NetworkListMatch{wanted[addr], list, entries[i]})
+				matches = append(matches, NetworkListMatch{addr.Unmap(), list, entries[i]})
 			}
 		}
 	}

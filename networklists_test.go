@@ -191,7 +191,7 @@ func TestFind(t *testing.T) {
 		f.Srv.AddNetworkList(testserver.NetworkListSpec{Name: "countries", Type: "GEO", Entries: []string{"DE"}})
 		f.Srv.AddNetworkList(testserver.NetworkListSpec{Name: "old", Deprecated: true, Entries: []string{"::/0"}})
 		var addresses []netip.Addr
-		for _, text := range []string{"192.0.2.7", "::ffff:192.0.2.9", "2001:db8::1%eth0", "198.51.100.1", "192.0.2.7"} {
+		for _, text := range []string{"192.0.2.7", "::ffff:192.0.2.9", "2001:db8::1%eth0", "198.51.100.1", "192.0.2.7", "::ffff:198.51.100.1"} {
 			addresses = append(addresses, netip.MustParseAddr(text))
 		}
 		matches, unreadable, err := f.Client.NetworkLists.Find(f.Context(), addresses)
@@ -202,10 +202,10 @@ func TestFind(t *testing.T) {
 		}
 		assert.Nil(f, unreadable)
 		assert.Equal(f, map[string][]string{
-			"192.0.2.7":        {"blocklist 192.0.2.0/24", "blocklist 192.0.2.7", "old ::/0"},
-			"::ffff:192.0.2.9": {"blocklist 192.0.2.0/24", "old ::/0"},
-			"2001:db8::1%eth0": {"blocklist 2001:db8::/32", "old ::/0"},
-			"198.51.100.1":     {"old ::/0"},
+			"192.0.2.7":    {"blocklist 192.0.2.0/24", "blocklist 192.0.2.7", "old ::/0"},
+			"192.0.2.9":    {"blocklist 192.0.2.0/24", "old ::/0"},
+			"2001:db8::1":  {"blocklist 2001:db8::/32", "old ::/0"},
+			"198.51.100.1": {"old ::/0"},
 		}, got)
 		assert.Equal(f, 1, f.Srv.Count(http.MethodGet, "/config/networklists/"+fixture.ListID+"/entries"), "one reading for all")
 		f.AddFault(testserver.Fault{Path: "/config/networklists/*/entries", Status: 404}) // deleted after the lists were read

@@ -43,9 +43,9 @@ type settings struct {
 	plainHTTP      bool
 }
 
-// WithHTTPClient sends requests through the Transport of client, for a proxy or a client certificate; nil means
-// http.DefaultTransport. A Timeout above 0 limits one attempt, like [WithAttemptTimeout]. The SDK ignores the Jar and
-// CheckRedirect of client. By default, a client has its own transport, which uses HTTP/2 if the server supports it,
+// WithHTTPClient sends requests through the Transport of client, for a proxy or a client certificate; a nil Transport
+// means http.DefaultTransport. A Timeout above 0 limits one attempt, like [WithAttemptTimeout]. The SDK ignores the Jar
+// and CheckRedirect of client. By default, a client has its own transport, which uses HTTP/2 if the server supports it,
 // the proxy of the environment, and up to 128 idle connections.
 //
 // If your Transport sends its own requests, for example for a token, do not give them the context of the SDK's

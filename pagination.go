@@ -24,8 +24,8 @@ import (
 // they are as many as were requested, so more may match: let the time range end in the past, where no rows are added.
 // A collection changed while it was read, or its pages contradict each other or end too early.
 type IncompleteError struct {
-	Got    int64  // rows in the response
-	Total  int64  // total_results of the response
+	Got    int64  // rows in the response, or those of the export so far
+	Total  int64  // how many there should be
 	Reason string // of a collection: its path, and what is wrong after which page; "" for rows
 }
 

@@ -45,8 +45,7 @@ func (e *PlanError) outcomeOfWrite() Outcome { return OutcomeNotApplied }
 func (p *Plan) refused(e *ValidationError) error { return &PlanError{e.Field, e.Reason, p} }
 
 // Plan says what Apply would change in a network list. You may store it as JSON and apply it later, even in another
-// process. Whoever can edit a stored plan decides what Apply changes, and can change the guards: Apply refuses only
-// what Plan could not have made.
+// process. Whoever can edit a stored plan decides what Apply changes, and can change the guards.
 type Plan struct {
 	// Version of the stored form: 1.
 	Version int `json:"version"`
@@ -92,6 +91,7 @@ func (p *Plan) UnmarshalJSON(b []byte) error {
 		if err := checkVersion(stored.Version); err != nil {
 			return err
 		}
+		*p = Plan{}
 		err = json.Unmarshal(b, (*plain)(p))
 	}
 	if err != nil {
@@ -155,9 +155,9 @@ func (p *Plan) String() string {
 // or RemoveOnly, that add or remove them. It compares meanings: 192.0.2.1 and 192.0.2.1/32 are the same. A text that
 // is not an address, a range or an ISO country code, such as XK, is accepted only if the list holds it.
 //
-// Plan returns a [*ValidationError] and sends nothing if no list can hold the entries together, and a [*PlanError],
-// which holds the refused plan, if the entries do not fit the list or a guard of [PlanOptions] does not allow the
-// plan. If the list changes while it is read, it returns an [*IncompleteError]: plan again.
+// Plan returns a [*ValidationError] and sends nothing if no list can hold the entries together, and a [*PlanError] if
+// they do not fit this list, or with the refused plan if a guard of [PlanOptions] does not allow it. If the list
+// changes while it is read, it returns an [*IncompleteError]: plan again.
 func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []string, options PlanOptions) (*Plan, error) {
 	if err := options.normalize(); err != nil {
 		return nil, err
@@ -206,11 +206,12 @@ func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []str
 		plan.Remove[n] = current[i]
 	}
 	plan.order(changes, s.limits)
+	plan.Options.MaxRemove = cmp.Or(options.MaxRemove, lists.Removals(0, len(held)))
 	if err := ctx.Err(); err != nil { // Protect may take long
 		return nil, planEnded(err)
 	}
 	places := sync.OnceValue(wanted.Places) // only an error needs them
-	err = s.guard(plan, changes.Add, func(i int) string {
+	err = s.guard(plan, changes, func(i int) string {
 		if at, ok := places()[changes.Add[i].Meaning]; ok {
 			return fmt.Sprintf("desired[%d]", at)
 		}
@@ -235,7 +236,7 @@ func readDesired(ctx context.Context, texts []string, options PlanOptions, most 
 	if err := bad.entries("desired", len(texts), d.Impossible(most)); err != nil {
 		return nil, err
 	}
-	if options.Aggregate {
+	if options.Aggregate && !options.RemoveOnly { // it would merge the names of entries into ranges that the list does not hold
 		d.Aggregate()
 	}
 	if n := len(d.Entries); n > most {
@@ -264,16 +265,16 @@ func (s *NetworkListsService) shown(p *Plan) *Plan {
 }
 
 // guard refuses a plan beyond its guards. place returns the place of an added entry. The error shows the plan.
-func (s *NetworkListsService) guard(p *Plan, add []lists.Entry, place func(i int) string) error {
-	if p.check(add, place) == nil {
+func (s *NetworkListsService) guard(p *Plan, c *lists.Changes, place func(i int) string) error {
+	if p.check(c, place) == nil {
 		return nil
 	}
-	return s.shown(p).check(add, place)
+	return s.shown(p).check(c, place)
 }
 
-func (p *Plan) check(add []lists.Entry, place func(i int) string) error {
+func (p *Plan) check(c *lists.Changes, place func(i int) string) error {
 	bad := problems{as: p.refused}
-	n, size := len(p.Remove), p.Keep+len(p.Remove)
+	n, size := len(c.Remove), len(c.Held)
 	o := &p.Options
 	if most := lists.Removals(o.MaxRemove, size); n > most {
 		bad.add("MaxRemove", "%d of %d entries would be removed, for example %s, but at most %d are allowed; set MaxRemove to %d to allow it",
@@ -281,9 +282,9 @@ func (p *Plan) check(add []lists.Entry, place func(i int) string) error {
 	}
 	guards := lists.Additions{Most: o.MaxAdd, WidestIPv4: o.WidestIPv4, WidestIPv6: o.WidestIPv6, Never: o.Never}
 	at := 0
-	for option, reason := range guards.Refused(add, func(i int) string { at = i; return place(i) }) {
+	for option, reason := range guards.Refused(c.Add, func(i int) string { at = i; return place(i) }) {
 		bad.add(option, "%s", reason)
-		if bad.full(len(add) - at - 1) {
+		if bad.full(len(c.Add) - at - 1) {
 			break
 		}
 	}
@@ -382,7 +383,7 @@ type PlanOptions struct {
 	// CreationTimestamp is zero stays, too (Plan.Undated).
 	Protect func(NetworkListEntry) bool `json:"-"`
 	// Aggregate merges desired addresses and ranges into the fewest ranges that cover the same addresses. The entries
-	// that these replace count as removed.
+	// that these replace count as removed. It has no effect with RemoveOnly.
 	Aggregate bool `json:"aggregate,omitempty"`
 }
 

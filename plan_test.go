@@ -659,10 +659,38 @@ func TestPlansOfOneKind(t *testing.T) {
 		require.ErrorContains(f, err, "MaxRemove: 7 of 21 entries would be removed")
 		_, err = lists(f).Plan(f.Context(), fixture.ListID, []string{"0.0.0.0/0"}, webdelivery.PlanOptions{AddOnly: true})
 		require.ErrorContains(f, err, "WidestIPv4")
+		merged, err := lists(f).Plan(f.Context(), fixture.ListID, []string{all[0], all[1]}, webdelivery.PlanOptions{RemoveOnly: true, Aggregate: true})
+		require.NoError(f, err)
+		assert.Len(f, merged.Remove, 2)
 		f.Srv.ChangeEntries(fixture.ListID, nil, []string{all[20]}) // the plan would have to do it again
 		_, err = lists(f).Apply(f.Context(), one, webdelivery.ApplyOptions{})
 		require.NoError(f, err)
 		assert.Contains(f, f.Srv.Entries(fixture.ListID), all[20])
+		f.Srv.ChangeEntries(fixture.ListID, []string{all[3]}, nil) // another entry with the same address
+		for range 2 {
+			_, err = lists(f).Apply(f.Context(), less, webdelivery.ApplyOptions{})
+			require.ErrorIs(f, err, webdelivery.ErrPlanStale)
+		}
+	})
+}
+
+// The default of MaxRemove is that of the list for which the plan was made: others may have removed entries since.
+func TestTwoRemovals(t *testing.T) {
+	t.Parallel()
+	fixture.WithList(t, fixture.Setup{}, fixture.Addresses(20), func(f *fixture.Fixture) {
+		all := fixture.Addresses(20)
+		var plans []*webdelivery.Plan
+		for _, entries := range [][]string{all[:4], all[4:8]} {
+			plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, entries, webdelivery.PlanOptions{RemoveOnly: true})
+			require.NoError(f, err)
+			assert.Equal(f, 4, plan.Options.MaxRemove)
+			plans = append(plans, plan)
+		}
+		for _, plan := range append(plans, plans...) {
+			_, err := f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+			require.NoError(f, err)
+		}
+		assert.Equal(f, all[8:], f.Srv.Entries(fixture.ListID))
 	})
 }
 
@@ -677,8 +705,9 @@ func TestWhatAPlanLeavesOut(t *testing.T) {
 		require.NoError(f, err)
 		stored, err := json.Marshal(plan)
 		require.NoError(f, err)
-		var read webdelivery.Plan
+		read := webdelivery.Plan{Options: webdelivery.PlanOptions{RemoveOnly: true}} // of an earlier plan
 		require.NoError(f, json.Unmarshal(stored, &read))
+		assert.False(f, read.Options.RemoveOnly)
 		assert.Equal(f, []string{"198.51.100.0/24"}, read.Add)
 		assert.Equal(f, desired[2:], read.LeftOut)
 		assert.Contains(f, read.String(), "\nleft out: 203.0.113.9\nleft out: ::ffff:203.0.113.8\n")

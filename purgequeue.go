@@ -364,9 +364,9 @@ func (q *PurgeQueue) Stats() QueueStats {
 }
 
 // Close refuses new purges and sends the rest. Give it its own context: that of a job may have ended when the job
-// closes its queue. If ctx ends before everything was sent (with Wait: before the transactions have ended), Close
-// cancels the requests under way and returns the context's error. Callers whose URIs were not sent get
-// [ErrQueueClosed] and [OutcomeNotApplied].
+// closes its queue. If ctx ends before everything was sent (with Wait: before the transactions have ended for which
+// callers wait), Close cancels the requests under way and returns the context's error. Callers whose URIs were not sent
+// get [ErrQueueClosed] and [OutcomeNotApplied].
 //
 // When Close returns, no goroutine of the queue is running, unless your transport, limiter or log handler ignores the
 // end of its context: Close and every Purge then return 100 ms later. You may call Close again; if one call drops

@@ -101,7 +101,7 @@ func withoutStar(pattern, domain, after string) string {
 // no domain has ends the domain.
 func split(pattern string) (protocol, domain, after string) {
 	protocol, rest, found := strings.Cut(pattern, "://")
-	if !found || strings.ContainsAny(protocol, "/?#.") { // the "://" is a part of a path or query
+	if !found || protocol == "" || strings.ContainsAny(protocol, "/?#.") { // the "://" is a part of a path or query
 		protocol, rest = "", pattern
 	}
 	if end := strings.IndexFunc(rest, endsDomain); end >= 0 {

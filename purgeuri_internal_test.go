@@ -90,8 +90,8 @@ func TestWildcards(t *testing.T) {
 		"": "*.h.com https://*.h.com/a HTTP://*.h.com:8080/a img*.h.com/a *.h.com./a *.ü.com",
 		"contains a * in the last label of its domain, where no property can have one; write the whole domain, as in " +
 			"www.example.com/, or a wildcard before a domain, as in *.example.com/": "h.com* http://h.com* http://h.com*/ h.com*./ " +
-			"www.example.* www.example.*/a *.h.com* h.com*:80 * http://* */a a*@h.com/ ://*",
-		"has no host; write one, as in https://www.example.com/": "/a ftp.x://h*/ ftp.x://h/* /* /img/* //*.h.com/a http:///* ?*",
+			"www.example.* www.example.*/a *.h.com* h.com*:80 * http://* */a a*@h.com/",
+		"has no host; write one, as in https://www.example.com/": "/a ftp.x://h*/ ftp.x://h/* /* /img/* //*.h.com/a http:///* ?* ://* ://h.com/",
 		// The * at the end means everything that begins so, as a prefix does without it.
 		write("https://h.com/img/"): "https://h.com/img/*",
 		write("h.com/"):             "h.com/*",

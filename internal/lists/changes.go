@@ -11,7 +11,8 @@ type Changes struct {
 	Add    []Entry // entries to add, with different meanings
 	Remove []int   // indexes in Held, ascending
 
-	own bool // others may change the list meanwhile
+	own  bool    // others may change the list meanwhile
+	gone []Entry // then: what the list must not hold afterwards
 }
 
 // Size returns the number of entries in the list after the changes.
@@ -80,9 +81,9 @@ func Stored(held, add, remove []Entry) (*Changes, *Misfit) {
 }
 
 // Own returns the changes of a stored plan that only adds or only removes entries: those that are still to be made,
-// whatever else has changed.
+// whatever else has changed. An entry that was added again has another id, and stays: Check tells.
 func Own(held, add, remove []Entry) *Changes {
-	c, known := &Changes{Held: held, Add: SetOf(held).Lacking(add), own: true}, make(map[string]string, len(remove))
+	c, known := &Changes{Held: held, Add: SetOf(held).Lacking(add), own: true, gone: remove}, make(map[string]string, len(remove))
 	for _, e := range remove {
 		known[e.ID] = e.Text
 	}
@@ -127,7 +128,7 @@ func (c *Changes) Check(after []Entry) (missing, unexpected int, others bool) {
 	is := SetOf(after)
 	kept, removed := c.Split()
 	if c.own {
-		return len(is.Lacking(c.Add)), len(removed) - len(is.Lacking(removed)), false
+		return len(is.Lacking(c.Add)), len(c.gone) - len(is.Lacking(c.gone)), false
 	}
 	lost, surplus := is.Lacking(kept), SetOf(slices.Concat(kept, c.Add)).Lacking(is.Entries)
 	return len(lost) + len(is.Lacking(c.Add)), len(surplus), len(lost)+len(SetOf(removed).Lacking(surplus)) > 0

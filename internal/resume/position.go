@@ -52,6 +52,7 @@ type Position struct {
 type counted struct {
 	Start     time.Time `json:"start"`               // of the export
 	Until     time.Time `json:"until,omitzero"`      // end of the last run that read everything
+	Asked     time.Time `json:"asked,omitzero"`      // end of the last run that read everything that the source sent
 	Handed    int64     `json:"rows"`                // number of rows delivered
 	Latest    time.Time `json:"last,omitzero"`       // latest time of a delivered row
 	First     int64     `json:"first,omitempty"`     // the second since which rows are recognized
@@ -203,7 +204,7 @@ func (p *Position) UnmarshalJSON(b []byte) error {
 		s.Handed > 0 && (len(recent) == 0 || s.First+int64(len(recent))-1 != s.Latest.Unix()) {
 		return fmt.Errorf("%d rows until %v, and %d sums of rows", s.Handed, s.Latest, rows)
 	}
-	s.Start, s.Until, s.Latest, s.Recent = s.Start.UTC(), s.Until.UTC(), s.Latest.UTC(), nil
+	s.Start, s.Until, s.Asked, s.Latest, s.Recent = s.Start.UTC(), s.Until.UTC(), s.Asked.UTC(), s.Latest.UTC(), nil
 	p.counted, p.recent, p.known = s, recent, rows
 	return nil
 }

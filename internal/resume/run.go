@@ -88,6 +88,9 @@ func (r *Run) All() (missing Missing, err error) {
 		if err == nil && !r.alone {
 			late, err = r.check(&missing)
 		}
+		if err != nil && r.Source.Judge(err) == Incomplete {
+			p.Asked = time.Unix(r.End, 0).UTC()
+		}
 		if err != nil {
 			return Missing{}, err
 		}
@@ -95,8 +98,9 @@ func (r *Run) All() (missing Missing, err error) {
 			break
 		}
 	}
-	if p.Late = late; missing.Announced == 0 {
-		p.Until = time.Unix(r.End, 0).UTC()
+	p.Late, p.Asked = late, time.Unix(r.End, 0).UTC()
+	if missing.Announced == 0 {
+		p.Until = p.Asked
 	}
 	return missing, nil
 }

@@ -61,7 +61,7 @@ func (c *call) newOutgoing(req *http.Request, shown credential) *outgoing {
 		o.expired.Store(true)
 		cancel()
 	})
-	o.watch(c.t.plainHTTP2)
+	o.watch(c.t.PlainHTTP2)
 	o.request = req.Clone(httptrace.WithClientTrace(ctx, &o.hooks))
 	o.request.GetBody = nil // with it, net/http would retry by itself
 	o.request.Header = http.Header{"Accept": {"application/json"}, "User-Agent": {c.t.UserAgent}, shown.name: {shown.value}}

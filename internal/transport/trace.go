@@ -100,8 +100,8 @@ func speaksHTTP2(conn net.Conn, plain bool) bool {
 	return plain
 }
 
-// mayPlainHTTP2 reports whether next may use HTTP/2 without TLS. That is assumed unless next is a *http.Transport.
-func mayPlainHTTP2(next http.RoundTripper) bool {
+// MayPlainHTTP2 reports whether next may use HTTP/2 without TLS. That is assumed unless next is a *http.Transport.
+func MayPlainHTTP2(next http.RoundTripper) bool {
 	t, ok := next.(*http.Transport)
 	return !ok || t.Protocols != nil && t.Protocols.UnencryptedHTTP2()
 }

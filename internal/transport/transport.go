@@ -20,6 +20,7 @@ type Config struct {
 	Base           *address.Base
 	Credentials    Credentials
 	Next           http.RoundTripper // sends the requests
+	PlainHTTP2     bool              // see MayPlainHTTP2
 	Policy         Policy
 	AttemptTimeout time.Duration // for connecting, sending the request and reading the whole response
 	IdleTimeout    time.Duration // how long a stream may stall
@@ -32,14 +33,13 @@ type Config struct {
 type Transport struct {
 	Config
 
-	login      *login // nil unless the client logs in
-	secrets    Secrets
-	plainHTTP2 bool // see mayPlainHTTP2
+	login   *login // nil unless the client logs in
+	secrets Secrets
 }
 
 // New returns a Transport.
 func New(c Config) *Transport {
-	t := &Transport{Config: c, secrets: Secrets{cookie: c.Credentials.Cookie}, plainHTTP2: mayPlainHTTP2(c.Next)}
+	t := &Transport{Config: c, secrets: Secrets{cookie: c.Credentials.Cookie}}
 	learn := func(token redact.Secret) { t.secrets.learnToken(&t.secrets.tokens, token) }
 	if !c.Credentials.Token.IsZero() {
 		learn(c.Credentials.Token)
@@ -77,7 +77,7 @@ func NewRoundTripper() *http.Transport {
 func (t *Transport) LogIn(ctx context.Context) (err error) {
 	if t.login != nil {
 		_, err = t.login.current(ctx, 0, 0)
-	} else if t.Credentials.Asks {
+	} else if t.Credentials.Pair != nil { // which also makes the pair known as a secret
 		_, err = t.authorization(ctx)
 	}
 	return err
