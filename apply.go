@@ -32,15 +32,14 @@ type ApplyResult struct {
 	Tasks   []string `json:"tasks"`   // ids of the tasks in the responses, ended or not; nil if there were none
 }
 
-// Apply carries out a plan. It reads the list before and after the changes, and returns [ErrPlanStale] if it is not
-// what the plan was made for, in which case nothing was changed, or not as planned. It refuses a plan that is not for
-// this service and customer, or exceeds its guards. A plan that was carried out may be applied again.
+// Apply carries out a plan for this service and customer, within its guards; one that was carried out may be applied
+// again. It reads the list before and after the changes, and returns [ErrPlanStale] if it is not what the plan was made
+// for, in which case nothing was changed, or not as planned.
 //
-// Entries are added before the ones that they cover are removed. If anything was or may have been changed, the result
-// says how far Apply got, and the outcome of an error is [OutcomeUnknown]; otherwise the result is nil. To continue,
-// plan and apply again; after an Apply with Wait, first wait for the tasks in its result. If one failed, the list shows a
-// change that is not in effect, and a new plan does not repeat it: [When a response is lost] says what to do, and when
-// to set Wait.
+// Entries are added before the ones that they cover are removed. The result is nil if nothing can have been changed;
+// otherwise it says how far Apply got, and the outcome of an error is [OutcomeUnknown]. To continue, plan and apply
+// again; after an Apply with Wait, first wait for the tasks in its result. If one failed, the list shows a change that
+// is not in effect, and a new plan does not repeat it: [When a response is lost] says what to do.
 //
 // [When a response is lost]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/tour.md#when-a-response-is-lost
 func (s *NetworkListsService) Apply(ctx context.Context, plan *Plan, options ApplyOptions) (*ApplyResult, error) {

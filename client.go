@@ -138,15 +138,12 @@ var variables = map[string]string{
 	"password": "WEBDELIVERY_PASSWORD", "user name and password": "WEBDELIVERY_USERNAME and WEBDELIVERY_PASSWORD",
 }
 
-// Do sends any request to the service, including those that have no method here, with the same credentials, limits,
-// retries and errors as all other calls.
+// Do sends any request to the service, with the same credentials, limits, retries and errors as all other calls.
 //
-//   - path is relative to {baseURL}/{customer}/v1. It starts with a slash, is escaped, and may have a query. A full URL
-//     below that base is valid, too.
-//   - in is encoded as the JSON body; pass JSON as a json.RawMessage. nil means no body.
-//   - out is a pointer that the JSON response is decoded into, as encoding/json does. A *json.RawMessage gets the whole
-//     body. Responses to purges and queries do not have the form of the types here, so use a struct of your own. If out is
-//     nil, Do reads no result.
+// path starts with a slash and is relative to {baseURL}/{customer}/v1, or is a full URL below it. It is escaped, and
+// may have a query. in is encoded as the JSON body; pass JSON as a json.RawMessage, and nil for no body. out is a
+// pointer that the JSON response is decoded into, as encoding/json does: to a struct of your own, or to a
+// json.RawMessage, which gets the whole body; nil reads none.
 //
 // An HTML page is an error, and so is a code of 400 or more in the body, except in that of a transaction. If a retried
 // DELETE gets 404 because an earlier attempt may have succeeded, Do returns nil and leaves out unchanged. If the

@@ -173,18 +173,16 @@ func (e *Export) Key() string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// All returns the events after the cursor in ascending order of their times, and before them, out of order, those that
-// were recorded since the last range over All, up to [ExportOptions.Lookback] late. A row is valid until the next
-// step.
+// All returns the events after the cursor in order of their times, and before them those recorded since the last range
+// over All, up to [ExportOptions.Lookback] late. A row is valid until the next step.
 //
 // If a response breaks or the service is down, All sends another request. It ends with an error if no new event has
-// arrived for 5 minutes, if 4 responses in a row are unusable, or if the service rejects the request. Before the first
-// row, a request that fails despite its retries ends All.
+// arrived for 5 minutes, if 4 responses in a row are unusable, if the service rejects the request, or if the first one
+// fails despite its retries.
 //
-// At the end, events that total_results announced and that were not sent are an [*IncompleteError], and later ranges
-// within Lookback read them; those recorded too late are a [*LateError]. A cursor from before the retention is an
-// [ErrExportGap]. Events that are not sorted, outside the time range, or missing from a later response are
-// [ErrBadResponse].
+// At the end, announced events that were not sent are an [*IncompleteError], and later ranges within Lookback read
+// them; those recorded too late are a [*LateError]. A cursor from before the retention is an [ErrExportGap], and events
+// that are not sorted or outside the time range are [ErrBadResponse].
 func (e *Export) All(ctx context.Context) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		if err := e.read(ctx, yield); err != nil && !errors.Is(err, resume.ErrStopped) {
