@@ -12,9 +12,9 @@ import (
 
 // Base is the root of all requests: {base_url}/<customer_name>/v1. It is immutable and safe for concurrent use.
 type Base struct {
-	scheme, host string // origin, in lower case, without a default port
-	path         string // escaped, for example /root/acme/v1
-	customer     string
+	origin   url.URL // scheme and host, in lower case, without a default port
+	path     string  // escaped, for example /root/acme/v1
+	customer string
 }
 
 // Parse parses a base URL and appends the customer to its path as one escaped element. The scheme must be https; http
@@ -61,7 +61,7 @@ func Parse(baseURL, customer string, plainHTTP bool) (*Base, error) {
 	case strings.EqualFold(last, customer):
 		return nil, invalidBase("the path ends in the name of the customer, " + leaveOut)
 	}
-	return &Base{scheme: origin.Scheme, host: origin.Host, path: root + "/" + segment + "/v1", customer: customer}, nil
+	return &Base{origin: origin, path: root + "/" + segment + "/v1", customer: customer}, nil
 }
 
 // checkCustomer refuses a name that is not one path element, or that contains invisible characters.
@@ -111,17 +111,14 @@ func invalidBase(reason string) *Error { return &Error{Field: "base URL", Reason
 func (b *Base) URL(path, query string) (url.URL, error) {
 	escaped := b.path + path
 	plain, err := url.PathUnescape(escaped)
-	return url.URL{Scheme: b.scheme, Host: b.host, Path: plain, RawPath: escaped, RawQuery: query}, err
+	return url.URL{Scheme: b.origin.Scheme, Host: b.origin.Host, Path: plain, RawPath: escaped, RawQuery: query}, err
 }
 
 // Host returns the host and port of the base for errors, without the default port of the scheme.
-func (b *Base) Host() string { return b.host }
+func (b *Base) Host() string { return b.origin.Host }
 
 // String returns the base as a URL.
-func (b *Base) String() string {
-	origin := url.URL{Scheme: b.scheme, Host: b.host}
-	return origin.String() + b.path // url.URL escapes the zone of an IPv6 address
-}
+func (b *Base) String() string { return b.origin.String() + b.path }
 
 // Path returns the full escaped path of an address below the base, for errors and log records.
 func (b *Base) Path(below string) string { return b.path + below }
@@ -132,12 +129,11 @@ func (b *Base) Customer() string { return b.customer }
 // Key identifies the purge limit of this base, because the service counts per customer. Hosts that differ only in a
 // trailing dot are different origins but share a key, since two limits for one host would allow too many purges.
 func (b *Base) Key() string {
-	u := url.URL{Host: b.host}
-	host, port := strings.TrimSuffix(u.Hostname(), "."), u.Port()
+	host, port := strings.TrimSuffix(b.origin.Hostname(), "."), b.origin.Port()
 	if addr, err := netip.ParseAddr(host); err == nil {
 		host = strings.ToLower(addr.Unmap().String())
 	}
-	return b.scheme + "://" + joinHostPort(host, port) + "\n" + b.customer
+	return b.origin.Scheme + "://" + joinHostPort(host, port) + "\n" + b.customer
 }
 
 // Resolve parses an address from the service or a user, and returns its path and query relative to the base. The
@@ -154,7 +150,7 @@ func (b *Base) Resolve(field, address string) (path, query string, err error) {
 	switch {
 	case u.Opaque != "" || u.User != nil || u.Fragment != "":
 		return "", "", invalid(field, "must consist of a path and a query only")
-	case absolute && originOf(u) != url.URL{Scheme: b.scheme, Host: b.host}:
+	case absolute && originOf(u) != b.origin:
 		return "", "", invalid(field, "leads to another origin, %s", &url.URL{Scheme: u.Scheme, Host: u.Host})
 	}
 	if path, err = Clean(field, u.EscapedPath()); err != nil {
@@ -172,8 +168,7 @@ func (b *Base) Resolve(field, address string) (path, query string, err error) {
 
 // OriginOf returns the origin of a Location header for errors, because the rest may contain secrets.
 func (b *Base) OriginOf(location string) string {
-	base := url.URL{Scheme: b.scheme, Host: b.host}
-	u, err := base.Parse(location)
+	u, err := b.origin.Parse(location)
 	if err != nil {
 		return "an unreadable address"
 	}
