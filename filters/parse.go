@@ -23,12 +23,10 @@ func Parse(s string) (Expr, error) {
 	var filters []Filter
 	var separator byte
 	for _, part := range split(s) {
-		if part.separator != 0 {
-			if separator != 0 && separator != part.separator {
-				return nil, &SyntaxError{part.offset - 1, "AND and OR in one expression; use only commas (OR) or only semicolons (AND)"}
-			}
-			separator = part.separator
+		if separator != 0 && separator != part.separator {
+			return nil, &SyntaxError{part.offset - 1, "AND and OR in one expression; use only commas (OR) or only semicolons (AND)"}
 		}
+		separator = part.separator
 		f, err := parseFilter(part)
 		if err != nil {
 			return nil, err
