@@ -2,7 +2,6 @@ package resume
 
 import (
 	"errors"
-	"math"
 	"time"
 )
 
@@ -11,15 +10,14 @@ type Replay struct {
 	Lacking int64 // delivered rows that should have come again but did not
 
 	position *Position
-	from, to int64 // rows of the seconds between these must come again
-	previous time.Time
-	second   int64       // of the previous row
-	left     map[Sum]int // delivered rows of this second that have not come again
+	from, to int64       // rows of the seconds between these must come again
+	previous time.Time   // of the previous row
+	left     map[Sum]int // delivered rows of its second that have not come again
 }
 
 // Replay returns a Replay for the response to a request for the rows between two seconds.
 func (p *Position) Replay(from, to int64) *Replay {
-	r := &Replay{position: p, from: from, to: to, second: math.MinInt64}
+	r := &Replay{position: p, from: from, to: to}
 	for i, s := range p.recent {
 		if r.again(p.First + int64(i)) {
 			r.Lacking += s.rows()
@@ -38,10 +36,9 @@ func (r *Replay) Take(at time.Time, sum Sum) (isNew bool, err error) {
 	if at.Before(r.previous) {
 		return false, errors.New("its rows are not in ascending order of their times")
 	}
-	r.previous = at
 	unix := at.Unix()
-	if unix != r.second {
-		r.second, r.left = unix, nil
+	if unix != r.previous.Unix() {
+		r.left = nil
 		if known := r.position.at(unix).sums; len(known) > 0 {
 			r.left = make(map[Sum]int, len(known))
 			for _, sum := range known {
@@ -49,6 +46,7 @@ func (r *Replay) Take(at time.Time, sum Sum) (isNew bool, err error) {
 			}
 		}
 	}
+	r.previous = at
 	switch { // what the source counts at the end of a span
 	case unix >= r.to && at.Nanosecond() > 0:
 		r.position.Border = wholeSecond
