@@ -59,13 +59,13 @@ type reader[T any] struct {
 	query        string // of the next page
 	more         bool   // there is or may be a next page
 
-	pages, number int   // number of pages read so far, and number of the last one
-	size, last    int   // number of items on the first page, and on the last one
-	empty         int   // empty pages in a row
-	total         int64 // as the pages say; 0 if unknown
-	count         int   // page_count as the pages say; 0 if unknown
-	announced     bool  // a page said whether further pages exist
-	numbered      bool  // the first page has its number and page_count, so pages are read by number
+	number     int   // of the last page read; first-1 before the first
+	size, last int   // number of items on the first page, and on the last one
+	empty      int   // empty pages in a row
+	total      int64 // as the pages say; 0 if unknown
+	count      int   // page_count as the pages say; 0 if unknown
+	announced  bool  // a page said whether further pages exist
+	numbered   bool  // the first page has its number and page_count, so pages are read by number
 
 	seed     maphash.Seed
 	seen     map[uint64]struct{} // hashes of IDs, about 1 MB for 50,000
@@ -94,7 +94,7 @@ func (r *reader[T]) read(ctx context.Context) ([]T, error) {
 	r.more = false
 	switch left, _ := r.left(); {
 	case got.err == nil:
-	case got.page.Refused == "" || r.announced || r.pages == 0:
+	case got.page.Refused == "" || r.announced || r.number < r.first:
 		return nil, got.err
 	case left == 0 && r.last < r.asked: // a page shorter than requested is the last, and there is none after it
 		return nil, nil
@@ -124,7 +124,6 @@ func (r *reader[T]) prefetch(ctx context.Context) {
 // check records a page. It returns an error if the page has a wrong number or no new items, or if the collection
 // changed. deliver is false with an error, and if the collection ended before this page.
 func (r *reader[T]) check(page *Page) (deliver bool, err error) {
-	r.pages++
 	r.number++
 	total, count := cmp.Or(page.Total, r.total), cmp.Or(page.Count, r.count)
 	switch {
@@ -135,7 +134,7 @@ func (r *reader[T]) check(page *Page) (deliver bool, err error) {
 			r.total, r.count, total, count)
 	}
 	r.total, r.count = total, count
-	if r.pages == 1 {
+	if r.number == r.first {
 		r.size, r.numbered = len(page.IDs), page.Index > 0 && count > 0
 	}
 	_, said := page.More(r.number)
@@ -146,7 +145,7 @@ func (r *reader[T]) check(page *Page) (deliver bool, err error) {
 	}
 	switch {
 	case len(r.seen) > known, r.announced && items == 0:
-	case items == 0, !r.announced && r.pages == 2 && items == r.size && items != r.asked: // the second page is the first, so it ignores numbers
+	case items == 0, !r.announced && r.number == r.first+1 && items == r.size && items != r.asked: // the second page is the first, so it ignores numbers
 		return false, r.checkEnd(page)
 	default:
 		return false, r.broken("the page repeats earlier ones")
@@ -214,5 +213,5 @@ func (r *reader[T]) checkEnd(page *Page) error {
 }
 
 func (r *reader[T]) broken(format string, args ...any) error {
-	return r.Broken(r.pages, fmt.Sprintf(format, args...))
+	return r.Broken(r.number-r.first+1, fmt.Sprintf(format, args...))
 }
