@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/webdelivery/webdelivery-go/internal/wire"
@@ -24,17 +23,6 @@ const errorBodyWithin = 2 * time.Second
 func notProcessed(err error) bool {
 	text := err.Error()
 	return strings.Contains(text, "Transport received Server's graceful shutdown GOAWAY") || strings.Contains(text, "; REFUSED_STREAM; received from peer")
-}
-
-// outgoing is the request of one attempt with its trace and time limit. It has its own URL and header, so that changes
-// made by the user's RoundTripper do not affect the next attempt.
-type outgoing struct {
-	trace
-
-	request *http.Request
-	timer   *time.Timer // cancels an attempt that takes too long; unlike a deadline, it can be stopped for a stream
-	expired atomic.Bool // the timer has done so
-	stream  Stream      // the response body, if the request has Begin
 }
 
 type attemptKey struct{}
@@ -54,9 +42,8 @@ func OperationFromContext(ctx context.Context) (operation string, attempt int) {
 
 // newOutgoing prepares the request of an attempt and starts its timeout.
 func (c *call) newOutgoing(req *http.Request, shown credential) *outgoing {
-	o := &outgoing{}
 	ctx, cancel := context.WithCancel(context.WithValue(c.ctx, attemptKey{}, attemptValue{c.Operation, c.attempts}))
-	o.ctx, o.cancel, o.permit = c.ctx, cancel, c.last.permit
+	o := &outgoing{ctx: c.ctx, cancel: cancel, permit: c.last.permit}
 	o.timer = time.AfterFunc(c.t.AttemptTimeout, func() {
 		o.expired.Store(true)
 		cancel()

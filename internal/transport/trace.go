@@ -16,12 +16,17 @@ import (
 // a proxy may deliver it late.
 const arrivesWithin = 5 * time.Second
 
-// trace records what net/http reports about one attempt. Each attempt has its own, because WithClientTrace adds the
-// caller's hooks to hooks, and net/http may call them after the attempt has ended.
-type trace struct {
-	hooks  httptrace.ClientTrace
-	cancel context.CancelFunc // of the attempt
+// outgoing is the request of one attempt with its time limit, and what net/http reports about it. It has its own URL and
+// header, so that changes made by the user's RoundTripper do not affect the next attempt, and its own hooks, because
+// WithClientTrace adds the caller's to them, and net/http may call them after the attempt has ended.
+type outgoing struct {
+	request *http.Request
+	timer   *time.Timer        // cancels an attempt that takes too long; unlike a deadline, it can be stopped for a stream
+	expired atomic.Bool        // the timer has done so
+	cancel  context.CancelFunc // of the attempt
+	stream  Stream             // the response body, if the request has Begin
 
+	hooks         httptrace.ClientTrace
 	connWanted    atomic.Bool
 	connObtained  atomic.Bool
 	headerWritten atomic.Bool
@@ -43,53 +48,53 @@ type trace struct {
 // the service may have processed (golang/go#42777), any number of times and without a permit. The hooks cancel the
 // attempt then, so that the retry policy decides. Requests with a body are safe because they have no GetBody. Over
 // HTTP/1, net/http retries only reads and requests that were not written.
-func (t *trace) watch(plainHTTP2 bool) {
-	t.hooks.GetConn = func(string) { t.connWanted.Store(true) }
-	t.hooks.WroteHeaders = func() { t.headerWritten.Store(true) }
-	t.hooks.GotConn = func(info httptrace.GotConnInfo) {
-		t.connObtained.Store(true)
-		if t.headerWritten.Load() && speaksHTTP2(info.Conn, plainHTTP2) {
-			t.reset.Store(true)
-			t.cancel() // HTTP/2 checks the context again before it writes the header
+func (o *outgoing) watch(plainHTTP2 bool) {
+	o.hooks.GetConn = func(string) { o.connWanted.Store(true) }
+	o.hooks.WroteHeaders = func() { o.headerWritten.Store(true) }
+	o.hooks.GotConn = func(info httptrace.GotConnInfo) {
+		o.connObtained.Store(true)
+		if o.headerWritten.Load() && speaksHTTP2(info.Conn, plainHTTP2) {
+			o.reset.Store(true)
+			o.cancel() // HTTP/2 checks the context again before it writes the header
 		}
-		if t.permit != nil && t.permit.expired() {
-			t.late.Store(true)
-			t.cancel()
+		if o.permit != nil && o.permit.expired() {
+			o.late.Store(true)
+			o.cancel()
 			if info.Conn != nil && !speaksHTTP2(info.Conn, false) {
 				_ = info.Conn.Close() // HTTP/1 does not
 			}
 		}
 	}
-	if t.permit == nil {
+	if o.permit == nil {
 		return
 	}
-	t.hooks.WroteRequest = func(info httptrace.WroteRequestInfo) {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if info.Err != nil || t.ended {
+	o.hooks.WroteRequest = func(info httptrace.WroteRequestInfo) {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if info.Err != nil || o.ended {
 			return
 		}
-		if t.overdue != nil {
-			t.overdue.Stop() // the user's RoundTripper has sent another request before
+		if o.overdue != nil {
+			o.overdue.Stop() // the user's RoundTripper has sent another request before
 		}
-		t.written = time.Now()
-		t.overdue = time.AfterFunc(arrivesWithin, func() { t.permit.End(t.ctx, time.Now()) })
+		o.written = time.Now()
+		o.overdue = time.AfterFunc(arrivesWithin, func() { o.permit.End(o.ctx, time.Now()) })
 	}
 }
 
 // endPermit ends the permit of a limited request with the latest time at which it may have arrived, which is now if it
 // got a response. status is that of the response, or 0 without one.
-func (t *trace) endPermit(status int) {
-	t.mu.Lock()
-	if t.ended = true; t.overdue != nil {
-		t.overdue.Stop()
+func (o *outgoing) endPermit(status int) {
+	o.mu.Lock()
+	if o.ended = true; o.overdue != nil {
+		o.overdue.Stop()
 	}
-	arrived := cmp.Or(t.written, time.Now()).Add(arrivesWithin)
-	t.mu.Unlock()
+	arrived := cmp.Or(o.written, time.Now()).Add(arrivesWithin)
+	o.mu.Unlock()
 	if status != 0 {
 		arrived = time.Now()
 	}
-	t.permit.end(t.ctx, arrived, status)
+	o.permit.end(o.ctx, arrived, status)
 }
 
 // speaksHTTP2 reports whether a connection uses HTTP/2. Without TLS it returns plain.
