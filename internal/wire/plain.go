@@ -65,30 +65,20 @@ type Date struct {
 }
 
 func (k *Date) read(text [10]byte) bool {
-	if text[4] != '-' || text[7] != '-' {
-		return false
+	for i, c := range text {
+		if isDash := i == 4 || i == 7; isDash && c != '-' || !isDash && c-'0' > 9 {
+			return false
+		}
 	}
-	var d digits
-	year := d.two(text[:], 0)*100 + d.two(text[:], 2)
-	month, day := time.Month(d.two(text[:], 5)), d.two(text[:], 8)
+	two := func(i int) int { return int(text[i]-'0')*10 + int(text[i+1]-'0') }
+	year, month, day := two(0)*100+two(2), time.Month(two(5)), two(8)
 	midnight := time.Date(year, month, day, 0, 0, 0, 0, time.UTC) // normalized if there is no such date
-	if int(d) < 0 || midnight.Month() != month || midnight.Day() != day {
+	if midnight.Month() != month || midnight.Day() != day {
 		return false
 	}
 	*k = Date{text, midnight.Unix()}
 	return true
 }
-
-// digits parses digits. It is negative as an int if any byte was not a digit.
-type digits uint
-
-func (d *digits) one(text []byte, i int) int {
-	digit := uint(text[i]) - '0'
-	*d |= digits(digit | (9 - digit)) // sets the highest bit if the byte is not a digit
-	return int(digit)                 // meaningless if it is not a digit
-}
-
-func (d *digits) two(text []byte, i int) int { return d.one(text, i)*10 + d.one(text, i+1) }
 
 // PlainText returns the index of the first byte from i on that is not plain text within a JSON string. That is a quote,
 // a backslash, a control character, or a byte beyond ASCII. It checks eight bytes at a time.
