@@ -77,7 +77,21 @@ func Stored(held, add, remove []Entry) (*Changes, *Misfit) {
 		c.Remove = append(c.Remove, i)
 	}
 	slices.Sort(c.Remove)
-	return c, c.contradiction()
+	kept, removed := c.Split()
+	known := make(map[Meaning]string, len(held)+len(add))
+	for _, e := range kept {
+		known[e.Meaning] = "is in the list already, and stays"
+	}
+	for _, e := range removed {
+		known[e.Meaning] = "is also removed"
+	}
+	for i, e := range add {
+		if reason := known[e.Meaning]; reason != "" {
+			return nil, &Misfit{fmt.Sprintf("add[%d]", i), fmt.Sprintf("%q %s", e.Text, reason)}
+		}
+		known[e.Meaning] = "comes twice"
+	}
+	return c, nil
 }
 
 // Own returns the changes of a stored plan that only adds or only removes entries: those that are still to be made,
@@ -101,25 +115,6 @@ func Before(held, add, remove []Entry) (before []Entry, ok bool) {
 	kept := SetOf(add).Lacking(held)
 	ok = len(SetOf(held).Lacking(add)) == 0 && len(kept)+len(add) == len(held)
 	return append(kept, remove...), ok
-}
-
-// contradiction returns a Misfit for the first entry to add that is in the list or added twice.
-func (c *Changes) contradiction() *Misfit {
-	kept, removed := c.Split()
-	known := make(map[Meaning]string, len(c.Held)+len(c.Add))
-	for _, e := range kept {
-		known[e.Meaning] = "is in the list already, and stays"
-	}
-	for _, e := range removed {
-		known[e.Meaning] = "is also removed"
-	}
-	for i, e := range c.Add {
-		if reason := known[e.Meaning]; reason != "" {
-			return &Misfit{fmt.Sprintf("add[%d]", i), fmt.Sprintf("%q %s", e.Text, reason)}
-		}
-		known[e.Meaning] = "comes twice"
-	}
-	return nil
 }
 
 // Check compares the list after the changes with the expected one. It returns the number of missing and unexpected
