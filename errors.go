@@ -329,13 +329,7 @@ func (p *problems) err() error {
 }
 
 func joinNonEmpty(sep string, parts ...string) string {
-	kept := make([]string, 0, len(parts))
-	for _, p := range parts {
-		if p != "" {
-			kept = append(kept, p)
-		}
-	}
-	return strings.Join(kept, sep)
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), sep)
 }
 
 // checkYear refuses times whose year in UTC does not have the four digits of the service's patterns.
