@@ -160,9 +160,8 @@ func (e *Error) Unwrap() error { return e.cause }
 // an immediate retry would not help. A 4xx other than 408 and 429 counts as failed authentication.
 func (e *Error) markLogin() (refused bool) {
 	status := e.status()
-	refused = status >= http.StatusBadRequest && status < http.StatusInternalServerError
 	e.login, e.authFailed = true, e.authFailed || transport.Final(status)
-	return refused || e.redirected()
+	return status >= http.StatusMultipleChoices && status < http.StatusInternalServerError
 }
 
 // Is matches the sentinels of this package by status. If a login of [SessionAuth] failed, 400, 403 and 404 are about
