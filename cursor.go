@@ -50,30 +50,23 @@ func checkOf(cursor []byte) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Count returns the number of events up to the cursor.
-func (c Cursor) Count() int64 {
+// position returns an empty position for the zero value.
+func (c Cursor) position() *resume.Position {
 	if c.state == nil {
-		return 0
+		return &resume.Position{}
 	}
-	return c.state.Position.Handed
+	return c.state.Position
 }
 
+// Count returns the number of events up to the cursor.
+func (c Cursor) Count() int64 { return c.position().Handed }
+
 // Time returns the latest time of an event up to the cursor, or the zero time at the start.
-func (c Cursor) Time() time.Time {
-	if c.state == nil {
-		return time.Time{}
-	}
-	return c.state.Position.Latest
-}
+func (c Cursor) Time() time.Time { return c.position().Latest }
 
 // Reached returns the end of the last range over [Export.All] that read everything, also if it had no events, or the
 // zero time. Its distance from now is how far an export is behind.
-func (c Cursor) Reached() time.Time {
-	if c.state == nil {
-		return time.Time{}
-	}
-	return c.state.Position.Until
-}
+func (c Cursor) Reached() time.Time { return c.position().Until }
 
 // MarshalJSON returns the cursor as JSON; the zero value is null.
 func (c Cursor) MarshalJSON() ([]byte, error) {
