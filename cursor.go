@@ -33,13 +33,6 @@ type cursorState struct {
 	Position *resume.Position `json:"position"`
 }
 
-// storedCursor is the JSON of a cursor with a checksum, because a damaged cursor would yield events twice.
-type storedCursor struct {
-	Version int             `json:"version"`
-	Check   string          `json:"check"`
-	Cursor  json.RawMessage `json:"cursor"`
-}
-
 const (
 	cursorVersion = 1
 	maxCursor     = 64 << 20
@@ -90,7 +83,11 @@ func (c *Cursor) UnmarshalJSON(b []byte) error {
 	if len(b) > maxCursor {
 		return invalid("cursor", "has %d bytes, which are more than %d", len(b), maxCursor)
 	}
-	var stored storedCursor
+	var stored struct {
+		Version int             `json:"version"`
+		Check   string          `json:"check"` // because a damaged cursor would yield events twice
+		Cursor  json.RawMessage `json:"cursor"`
+	}
 	var compact bytes.Buffer
 	var state cursorState
 	switch err := json.Unmarshal(b, &stored); {
