@@ -73,7 +73,7 @@ func pagedCall(p *problems, operation, path string, options any) call {
 	if err != nil {
 		p.add("options", "%v", err)
 	}
-	cl := getCall(operation, path, values.Encode())
+	cl := describe(operation, http.MethodGet, path, values.Encode())
 	cl.invalid = p.err()
 	return cl
 }

@@ -68,11 +68,6 @@ func describe(operation, method, path, query string) call {
 	return call{Request: r, limited: limited}
 }
 
-// getCall describes a GET of one address.
-func getCall(operation, path, query string) call {
-	return describe(operation, http.MethodGet, path, query)
-}
-
 // at describes a request to the address of the resource with these ids.
 func at(operation, method, template string, ids ...string) call {
 	path, err := expand(template, ids...)

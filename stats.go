@@ -283,7 +283,7 @@ func (f *StatsFamily[Q]) warn(ctx context.Context, warnings ...string) {
 
 // dataCall describes a request for rows.
 func (f *StatsFamily[Q]) dataCall(parameters string) call {
-	return getCall(f.rules.name, f.rules.path+"/data", parameters)
+	return describe(f.rules.name, http.MethodGet, f.rules.path+"/data", parameters)
 }
 
 func (f *StatsFamily[Q]) parameters(p *statsParams) (string, error) {
@@ -345,7 +345,7 @@ func (f *StatsFamily[Q]) list(ctx context.Context, what string) ([][]string, err
 	case !f.rules.aggregated && what != "dimensions":
 		return nil, invalid(what, "raw events have none")
 	}
-	r, err := f.conn.send(ctx, getCall(f.rules.name, f.rules.path+"/"+what, ""))
+	r, err := f.conn.send(ctx, describe(f.rules.name, http.MethodGet, f.rules.path+"/"+what, ""))
 	if err != nil {
 		return nil, err
 	}
