@@ -158,11 +158,7 @@ func (q TrendsQuery) params() statsParams {
 	}
 }
 
-func (q TopKQuery) params() statsParams {
-	return statsParams{
-		Dimensions: q.Dimensions, Start: q.Start, End: q.End, Filter: q.Filter, SortBy: q.SortBy, Limit: int64(q.Limit),
-	}
-}
+func (q TopKQuery) params() statsParams { return EventsQuery(q).params() }
 
 // statsParams has the parameters of the queries of all families (service document, section 4.2).
 type statsParams struct {
