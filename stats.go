@@ -10,6 +10,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/go-querystring/query"
+
 	"github.com/webdelivery/webdelivery-go/internal/rowjson"
 )
 
@@ -286,6 +288,7 @@ func (f *StatsFamily[Q]) dataCall(parameters string) call {
 	return describe(f.rules.name, http.MethodGet, f.rules.path+"/data", parameters)
 }
 
+// parameters returns the query string of p, which it prepares.
 func (f *StatsFamily[Q]) parameters(p *statsParams) (string, error) {
 	if f.refused != nil {
 		return "", f.refused
@@ -293,7 +296,12 @@ func (f *StatsFamily[Q]) parameters(p *statsParams) (string, error) {
 	if err := p.prepare(&f.rules); err != nil {
 		return "", err
 	}
-	return p.encode(f.conn.dialect.StartTimeParam)
+	values, err := query.Values(p)
+	if err != nil {
+		return "", invalid("query", "%v", err)
+	}
+	values.Set(f.conn.dialect.StartTimeParam, p.Start.Format(timeLayout))
+	return values.Encode(), nil
 }
 
 // Head returns the headers of the family's base path, without cookies and other credentials. It sends the parameters

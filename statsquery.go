@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/go-querystring/query"
-
 	"github.com/webdelivery/webdelivery-go/filters"
 )
 
@@ -178,16 +176,6 @@ const timeLayout = "2006-01-02T15:04:05"
 // unshare gives p slices of its own, so that the caller may change those of the query.
 func (p *statsParams) unshare() {
 	p.Dimensions, p.SortBy = slices.Clone(p.Dimensions), slices.Clone(p.SortBy)
-}
-
-// encode returns the query string. startTime is the name of the parameter for the start.
-func (p *statsParams) encode(startTime string) (string, error) {
-	values, err := query.Values(p)
-	if err != nil {
-		return "", invalid("query", "%v", err)
-	}
-	values.Set(startTime, p.Start.Format(timeLayout))
-	return values.Encode(), nil
 }
 
 // prepare sets the family's defaults, truncates the times to whole seconds of UTC, as they are sent, and returns what the
