@@ -366,11 +366,9 @@ func readEntries(entries []NetworkListEntry) []lists.Entry {
 // (open point 26 assumes it of additions), so a text with two ids is two entries. An id with two texts is not an id.
 func (s *NetworkListsService) snapshot(ctx context.Context, id string) (entries []NetworkListEntry, held []lists.Entry, err error) {
 	pagesOf := func(count int) call { return EntryOptions{Count: count}.call(id) }
-	for e, err := range largePages[NetworkListEntry](ctx, s.conn, pagesOf, bulkConcurrency) {
-		if err != nil {
-			return nil, nil, err
-		}
-		entries = append(entries, e)
+	entries, err = Collect(largePages[NetworkListEntry](ctx, s.conn, pagesOf, bulkConcurrency))
+	if err != nil {
+		return nil, nil, err
 	}
 	secrets, seen := s.conn.secrets, make(map[string]int, len(entries))
 	for i, e := range entries {
