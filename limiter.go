@@ -95,10 +95,7 @@ func newPermits(key string, s *settings) *transport.Permits {
 		p.Limiter = s.limiter(strings.Replace(key, "\n", "/", 1))
 		key, create = "limited "+key, pace.NewPace
 	}
-	shared, known := purgePaces.Load(key)
-	if !known {
-		shared, _ = purgePaces.LoadOrStore(key, create())
-	}
+	shared, _ := purgePaces.LoadOrStore(key, create())
 	p.Pace = shared.(*pace.Limiter)
 	return p
 }
