@@ -266,19 +266,13 @@ func (s *NetworkListsService) shown(p *Plan) *Plan {
 
 // guard refuses a plan beyond its guards. place returns the place of an added entry. The error shows the plan.
 func (s *NetworkListsService) guard(p *Plan, c *lists.Changes, place func(i int) string) error {
-	if p.check(c, place) == nil {
-		return nil
-	}
-	return s.shown(p).check(c, place)
-}
-
-func (p *Plan) check(c *lists.Changes, place func(i int) string) error {
-	bad := problems{as: p.refused}
+	shown := sync.OnceValue(func() *Plan { return s.shown(p) }) // only an error needs it
+	bad := problems{as: func(e *ValidationError) error { return shown().refused(e) }}
 	n, size := len(c.Remove), len(c.Held)
 	o := &p.Options
 	if most := lists.Removals(o.MaxRemove, size); n > most {
 		bad.add("MaxRemove", "%d of %d entries would be removed, for example %s, but at most %d are allowed; set MaxRemove to %d to allow it",
-			n, size, redact.Line(p.Remove[0].Entry), most, n)
+			n, size, redact.Line(shown().Remove[0].Entry), most, n)
 	}
 	guards := lists.Additions{Most: o.MaxAdd, WidestIPv4: o.WidestIPv4, WidestIPv6: o.WidestIPv6, Never: o.Never}
 	at := 0
