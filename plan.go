@@ -334,11 +334,11 @@ func (s *NetworkListsService) changesOf(p *Plan, add, held []lists.Entry) (*list
 	if !own {
 		changes, misfit = lists.Stored(held, add, readEntries(p.Remove))
 	}
-	if misfit == nil && changes.Size() > s.limits.List {
-		misfit = &lists.Misfit{Field: "add", Reason: fmt.Sprintf("the list would hold %d entries, but at most %d are allowed", changes.Size(), s.limits.List)}
-	}
 	if misfit != nil {
 		return nil, &PlanError{misfit.Field, misfit.Reason, s.shown(p)}
+	}
+	if n := changes.Size(); n > s.limits.List {
+		return nil, s.shown(p).refused(invalid("add", "the list would hold %d entries, but at most %d are allowed", n, s.limits.List))
 	}
 	return changes, nil
 }
