@@ -166,15 +166,6 @@ func (e *badResponse) Error() string {
 func (e *badResponse) Is(target error) bool { return target == ErrBadResponse }
 func (e *badResponse) Unwrap() error        { return e.cause }
 
-// broken returns the error for a stream that cannot be read to its end: the connection or the caller cut it, or it does
-// not follow the service document.
-func (r *response) broken(err error) *Error {
-	if cause := r.Stream.Broken(); cause != nil {
-		return r.conn.newError(r.Response, cause)
-	}
-	return r.bad("", err)
-}
-
 // maxShown limits how many bytes of a body an error shows.
 const maxShown = 200
 

@@ -265,7 +265,10 @@ func (f *StatsFamily[Q]) stream(ctx context.Context, parameters string, limit in
 		e.Description = r.conn.secrets.Text(cmp.Or(words, http.StatusText(r.Code)))
 		return e
 	case in.Err() != nil:
-		return r.broken(in.Err())
+		if cut := r.Stream.Broken(); cut != nil { // by the connection or the caller
+			return r.conn.newError(r.Response, cut)
+		}
+		return r.bad("", in.Err())
 	}
 	if echo.Limit > 0 {
 		limit = min(limit, echo.Limit) // the service has its own limit
