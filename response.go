@@ -250,7 +250,12 @@ func (c *conn) send(ctx context.Context, cl call) (response, error) {
 		cl.Permits = c.permits
 	}
 	r := c.transport.Send(ctx, cl.Request)
-	c.tell(ctx, r)
+	if sink, _ := ctx.Value(responseKey{}).(*Response); sink != nil {
+		*sink = Response{
+			Operation: r.Request.Operation, StatusCode: r.Status, Header: c.safeHeader(r), RequestID: c.secrets.RequestID(r.Header),
+			Attempts: r.Attempts, Duration: r.Duration,
+		}
+	}
 	if wrong, ok := errors.AsType[*address.Error](r.Err); ok && r.Attempts == 0 {
 		return response{}, asValidation(wrong)
 	}
@@ -267,16 +272,6 @@ func (c *conn) send(ctx context.Context, cl call) (response, error) {
 		return response{}, result.bad("an HTML page", nil)
 	}
 	return result, nil
-}
-
-// tell writes a response for the caller.
-func (c *conn) tell(ctx context.Context, r *transport.Response) {
-	if sink, _ := ctx.Value(responseKey{}).(*Response); sink != nil {
-		*sink = Response{
-			Operation: r.Request.Operation, StatusCode: r.Status, Header: c.safeHeader(r), RequestID: c.secrets.RequestID(r.Header),
-			Attempts: r.Attempts, Duration: r.Duration,
-		}
-	}
 }
 
 // isHTML reports whether a response is an HTML page, which the service never sends.
