@@ -94,7 +94,6 @@ func (e *Export) gap(reached int64) error {
 func (s *StatsService) NewExport(query EventsQuery, from Cursor, options ExportOptions) *Export {
 	e := &Export{family: s.Events, params: query.params(), options: options, from: from, position: &resume.Position{}}
 	e.options.Delay = cmp.Or(options.Delay, 5*time.Minute)
-	e.params.unshare()
 	e.params.Limit = 0
 	e.err = e.prepare()
 	return e

@@ -166,7 +166,6 @@ func (f *StatsFamily[Q]) reading() rowjson.Config {
 func (f *StatsFamily[Q]) All(ctx context.Context, query Q) iter.Seq2[Row, error] {
 	var s streaming
 	p := query.params()
-	p.unshare()
 	s.all = p.Limit == 0 && !f.rules.noLimit
 	if s.all {
 		p.Limit = 1

@@ -142,17 +142,20 @@ type TopKQuery struct {
 type StatsQuery interface {
 	EventsQuery | TrendsQuery | TopKQuery
 
-	params() statsParams
+	params() statsParams // with slices of its own, so that the caller may change those of the query
 }
 
 func (q EventsQuery) params() statsParams {
-	return statsParams{Dimensions: q.Dimensions, Start: q.Start, End: q.End, Filter: q.Filter, SortBy: q.SortBy, Limit: int64(q.Limit)}
+	return statsParams{
+		Dimensions: slices.Clone(q.Dimensions), Start: q.Start, End: q.End, Filter: q.Filter,
+		SortBy: slices.Clone(q.SortBy), Limit: int64(q.Limit),
+	}
 }
 
 func (q TrendsQuery) params() statsParams {
 	return statsParams{
-		Dimensions: q.Dimensions, Start: q.Start, End: q.End, Granularity: q.Granularity, Filter: q.Filter,
-		SortBy: q.SortBy, Limit: int64(q.Limit),
+		Dimensions: slices.Clone(q.Dimensions), Start: q.Start, End: q.End, Granularity: q.Granularity, Filter: q.Filter,
+		SortBy: slices.Clone(q.SortBy), Limit: int64(q.Limit),
 	}
 }
 
@@ -172,11 +175,6 @@ type statsParams struct {
 
 // timeLayout is the pattern of section 4.2. The service rejects a zone designator.
 const timeLayout = "2006-01-02T15:04:05"
-
-// unshare gives p slices of its own, so that the caller may change those of the query.
-func (p *statsParams) unshare() {
-	p.Dimensions, p.SortBy = slices.Clone(p.Dimensions), slices.Clone(p.SortBy)
-}
 
 // prepare sets the family's defaults, truncates the times to whole seconds of UTC, as they are sent, and returns what the
 // rules of section 4.2 and of the family forbid.
