@@ -101,11 +101,7 @@ func (s *NetworkListsService) addPart(ctx context.Context, id string, texts []st
 	for i, text := range texts {
 		items[i] = map[string]string{s.conn.dialect.EntryKey: text}
 	}
-	body, err := marshalJSON(items)
-	if err != nil {
-		return nil, err
-	}
-	cl.Body = body
+	cl.Body, _ = marshalJSON(items) // texts can always be encoded
 	r, err := s.conn.send(ctx, cl)
 	if err != nil {
 		return nil, err
