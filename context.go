@@ -60,9 +60,8 @@ type headerKey struct{}
 // not searched for them.
 func ContextWithHeader(ctx context.Context, header http.Header) context.Context {
 	all := http.Header{}
-	if earlier, ok := ctx.Value(headerKey{}).(http.Header); ok {
-		maps.Copy(all, earlier)
-	}
+	earlier, _ := ctx.Value(headerKey{}).(http.Header)
+	maps.Copy(all, earlier)
 	own := http.Header{}
 	for _, name := range slices.Sorted(maps.Keys(header)) {
 		key := http.CanonicalHeaderKey(name)
