@@ -156,43 +156,61 @@ func (a *apply) settle(ctx context.Context) error {
 // maxAdditions limits how often the same entries are sent.
 const maxAdditions = 3
 
-// add adds entries. If a response is lost, the entries may have been added. Without Wait, the list tells; with Wait it
-// does not, because it may show entries that are not in effect (open point 26), so add sends them again until a
-// response names their task.
+// add adds entries. If the response is lost, they may have been added.
 func (a *apply) add(ctx context.Context, entries []lists.Entry) error {
-	for attempt, lost := 1, false; ; attempt++ {
-		added, err := a.addPart(ctx, a.id, lists.Texts(entries))
-		refused := err != nil && OutcomeOf(err) == OutcomeNotApplied
-		switch {
-		case err == nil && (!lost || !a.options.Wait || added.task != nil):
-			return a.accepted(entries, added)
-		case refused && !lost:
-			return err
-		}
-		lost, a.uncertain = true, true
-		switch {
-		case ctx.Err() != nil:
-			return cmp.Or(err, ctx.Err())
-		case a.options.Wait && attempt == maxAdditions:
+	added, err := a.addPart(ctx, a.id, lists.Texts(entries))
+	switch {
+	case err == nil:
+		return a.accepted(entries, added)
+	case OutcomeOf(err) == OutcomeNotApplied:
+		return err
+	}
+	a.uncertain = true
+	if a.options.Wait {
+		return a.addAgain(ctx, entries, err)
+	}
+	return a.addMissing(ctx, entries, err)
+}
+
+// addAgain sends entries whose response was lost until a response names their task. The list does not tell, because it
+// may show entries that are not in effect (open point 26).
+func (a *apply) addAgain(ctx context.Context, entries []lists.Entry, lost error) error {
+	for calls := 1; ctx.Err() == nil; calls++ {
+		if calls == maxAdditions {
 			return fmt.Errorf("%w: the response to an addition of %d entries was lost, and %d calls did not name its task, so Apply cannot wait for it; "+
-				"wait until no task of the list runs, then plan and apply again", cmp.Or(err, ErrBadResponse), len(entries), maxAdditions)
-		case a.options.Wait:
-			continue
+				"wait until no task of the list runs, then plan and apply again", cmp.Or(lost, ErrBadResponse), len(entries), maxAdditions)
 		}
-		_, held, readErr := a.snapshot(ctx, a.id)
-		if readErr != nil {
-			return join(err, readErr)
+		added, err := a.addPart(ctx, a.id, lists.Texts(entries))
+		if err == nil && added.task != nil {
+			return a.accepted(entries, added)
+		}
+		lost = err
+	}
+	return cmp.Or(lost, ctx.Err())
+}
+
+// addMissing sends those entries whose response was lost that the list does not hold.
+func (a *apply) addMissing(ctx context.Context, entries []lists.Entry, lost error) error {
+	for calls := 1; ctx.Err() == nil; calls++ {
+		_, held, err := a.snapshot(ctx, a.id)
+		if err != nil {
+			return join(lost, err)
 		}
 		missing := lists.SetOf(held).Lacking(entries)
 		a.done(&a.result.Added, len(entries)-len(missing), nil)
 		if len(missing) == 0 {
 			return nil
 		}
-		if refused || attempt == maxAdditions {
-			return err
+		if calls == maxAdditions || OutcomeOf(lost) == OutcomeNotApplied {
+			return lost
 		}
-		entries = missing
+		added, err := a.addPart(ctx, a.id, lists.Texts(missing))
+		if err == nil {
+			return a.accepted(missing, added)
+		}
+		entries, lost = missing, err
 	}
+	return lost
 }
 
 // accepted records what a response proves. A response that neither names a task nor shows the entries proves nothing:
