@@ -40,7 +40,7 @@ func TestAllocations(t *testing.T) { //nolint:paralleltest // what other tests a
 		{"Scan of 10,000 short rows", 298, scanning(shapes[0], 10_000)},
 		{"Scan of 10,000 mixed rows", 14_957, scanning(shapes[1], 10_000)},
 		{"Scan of 1,000 long rows", 2_221, scanning(shapes[2], 1_000)},
-		{"Query of 1,000 rows", 159, calling(string(shapes[0].body(1_000)), func(c *webdelivery.Client) error {
+		{"Query of 1,000 rows", 161, calling(string(shapes[0].body(1_000)), func(c *webdelivery.Client) error {
 			_, err := queryAll(c)
 			return err
 		})},
