@@ -36,9 +36,9 @@ func ContextWithResponse(ctx context.Context, r *Response) context.Context {
 	return context.WithValue(ctx, responseKey{}, r)
 }
 
-// apart returns a context for requests in another goroutine, and a function that passes on what they have written. It
+// branch returns a context for requests in another goroutine, and a function that passes on what they have written. It
 // is called in the goroutine of the call, so that nothing is written behind the caller's back.
-func apart(ctx context.Context) (of context.Context, join func()) {
+func branch(ctx context.Context) (of context.Context, join func()) {
 	sink, _ := ctx.Value(responseKey{}).(*Response)
 	if sink == nil {
 		return ctx, func() {}
@@ -62,21 +62,21 @@ func ContextWithHeader(ctx context.Context, header http.Header) context.Context 
 	all := http.Header{}
 	earlier, _ := ctx.Value(headerKey{}).(http.Header)
 	maps.Copy(all, earlier)
-	own := http.Header{}
+	added := http.Header{}
 	for _, name := range slices.Sorted(maps.Keys(header)) {
 		key := http.CanonicalHeaderKey(name)
-		own[key] = append(own[key], header[name]...)
+		added[key] = append(added[key], header[name]...)
 	}
-	maps.Copy(all, own)
+	maps.Copy(all, added)
 	return context.WithValue(ctx, headerKey{}, all)
 }
 
 // Headers that a caller must not set, and the beginnings of others.
 var (
-	ownHeaders = []string{
+	reservedHeaders = []string{
 		"Authorization", "Connection", "Cookie", "Expect", "Host", "Keep-Alive", "Range", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "User-Agent",
 	}
-	ownPrefixes = []string{"Accept", "Content-", "If-", "Proxy-"}
+	reservedPrefixes = []string{"Accept", "Content-", "If-", "Proxy-"}
 )
 
 // headerOf returns the headers that the context adds, or an error if the SDK does not send them.
@@ -89,7 +89,7 @@ func headerOf(ctx context.Context) (http.Header, error) {
 	for _, name := range slices.Sorted(maps.Keys(header)) {
 		field := fmt.Sprintf("header %q", name)
 		switch {
-		case slices.Contains(ownHeaders, name), slices.ContainsFunc(ownPrefixes, func(p string) bool { return strings.HasPrefix(name, p) }):
+		case slices.Contains(reservedHeaders, name), slices.ContainsFunc(reservedPrefixes, func(p string) bool { return strings.HasPrefix(name, p) }):
 			bad.add(field, "is not the caller's to set: the SDK sends it, or it changes how a request or response is read")
 		case name == "", strings.ContainsFunc(name, notInToken):
 			bad.add(field, "is not the name of a header")

@@ -243,7 +243,7 @@ func (s *NetworkListsService) removeEach(ctx context.Context, id string, entries
 	for next, underWay := 0, 0; underWay > 0 || failed == nil && next < len(entries); {
 		if failed == nil && next < len(entries) && underWay < bulkConcurrency {
 			go func(i int) {
-				ctx, join := apart(ctx)
+				ctx, join := branch(ctx)
 				task, err := s.removeEntry(ctx, id, entries[i])
 				ended <- removal{i, task, err, join}
 			}(next)
@@ -326,7 +326,7 @@ func (s *NetworkListsService) ClearEntries(ctx context.Context, id string) (*Tas
 // mistake.
 func (s *NetworkListsService) batchDeletion(ctx context.Context, id string) (path, query string, err error) {
 	cl := objectCall("NetworkLists.Get", listPath, "includelist=false", id)
-	own := cl.Path
+	listAt := cl.Path
 	r, err := s.conn.send(ctx, cl)
 	if err != nil {
 		return "", "", err
@@ -339,8 +339,8 @@ func (s *NetworkListsService) batchDeletion(ctx context.Context, id string) (pat
 	if path, query, err = s.conn.resolve(field, list.EntriesBatchDeletionURI); err != nil {
 		return "", "", r.bad("", err)
 	}
-	if len(path) <= len(own) || !strings.EqualFold(path[:len(own)+1], own+"/") { // as sameID compares ids
-		return "", "", r.bad(field+" is not below "+own, nil)
+	if len(path) <= len(listAt) || !strings.EqualFold(path[:len(listAt)+1], listAt+"/") { // as sameID compares ids
+		return "", "", r.bad(field+" is not below "+listAt, nil)
 	}
 	return path, query, nil
 }

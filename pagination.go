@@ -50,7 +50,7 @@ func eachItem[T any, P resourceOf[T]](ctx context.Context, c *conn, first call, 
 		Read: func(ctx context.Context, query string) ([]T, paging.Page, error) {
 			cl := first
 			cl.Query = query
-			ctx, join := apart(ctx)
+			ctx, join := branch(ctx)
 			page, facts, err := readPage[T, P](ctx, c, cl)
 			facts.Taken = join
 			return page.Items, facts, err

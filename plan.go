@@ -317,8 +317,8 @@ func (s *NetworkListsService) ready(p *Plan) ([]lists.Entry, error) {
 // changesOf returns the changes of a stored plan: none if it was carried out before. It refuses a plan that was made for
 // another state of the list, or that Plan cannot have made for this state.
 func (s *NetworkListsService) changesOf(p *Plan, add, held []lists.Entry) (*lists.Changes, error) {
-	own := p.Options.AddOnly || p.Options.RemoveOnly
-	if !own && lists.Fingerprint(string(p.Type), held) != p.Fingerprint {
+	oneKind := p.Options.AddOnly || p.Options.RemoveOnly
+	if !oneKind && lists.Fingerprint(string(p.Type), held) != p.Fingerprint {
 		if before, ok := lists.Before(held, add, readEntries(p.Remove)); ok && lists.Fingerprint(string(p.Type), before) == p.Fingerprint {
 			p.Add, p.Remove = nil, nil
 			return &lists.Changes{Held: held}, nil
@@ -330,8 +330,8 @@ func (s *NetworkListsService) changesOf(p *Plan, add, held []lists.Entry) (*list
 		}
 		return nil, &outcomeError{fmt.Errorf("%w: it has changed since the plan was made", ErrPlanStale), OutcomeNotApplied}
 	}
-	changes, misfit := lists.Own(held, add, readEntries(p.Remove)), (*lists.Misfit)(nil)
-	if !own {
+	changes, misfit := lists.OneKind(held, add, readEntries(p.Remove)), (*lists.Misfit)(nil)
+	if !oneKind {
 		changes, misfit = lists.Stored(held, add, readEntries(p.Remove))
 	}
 	if misfit != nil {

@@ -298,11 +298,11 @@ var (
 // meanwhile. It is never more than a top-K has.
 func (f *statsRules) withHeadroom(total int64) int64 {
 	room := max(1000, total/100)
-	return min(total+min(room, math.MaxInt64-total), f.most())
+	return min(total+min(room, math.MaxInt64-total), f.maxRows())
 }
 
-// most returns the largest number of rows that a response can have.
-func (f *statsRules) most() int64 { return cmp.Or(f.top, math.MaxInt64) }
+// maxRows returns the largest number of rows that a response can have.
+func (f *statsRules) maxRows() int64 { return cmp.Or(f.top, math.MaxInt64) }
 
 // complete returns an [*IncompleteError] if rows are missing: got must reach total, or less if the limit or the size of a
 // top-K is lower. With all, got must also stay below the limit: if the response is full, more rows may match than total
@@ -312,8 +312,8 @@ func (f *statsRules) complete(got, total, limit int64, all bool) error {
 	if !all && !f.noLimit {
 		want = min(want, cmp.Or(limit, defaultRows))
 	}
-	full := all && limit < f.most() && got == limit
-	if full || got < min(want, f.most()) {
+	full := all && limit < f.maxRows() && got == limit
+	if full || got < min(want, f.maxRows()) {
 		return &IncompleteError{Got: got, Total: total}
 	}
 	return nil

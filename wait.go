@@ -166,7 +166,7 @@ func (p *polling) round(ctx context.Context, polled []*item) (failure, fatal err
 	states, errs := make([]Progress, len(polled)), make([]error, len(polled))
 	var others sync.WaitGroup
 	for i, it := range polled[1:] {
-		ctx, _ := apart(ctx) // the first one tells what a poll was like
+		ctx, _ := branch(ctx) // the first one tells what a poll was like
 		others.Go(func() { states[i+1], errs[i+1] = it.read(ctx) })
 	}
 	states[0], errs[0] = polled[0].read(ctx)

@@ -202,16 +202,16 @@ func (q *Queue) nextLocked() *request {
 	}
 	suspect := func(c *caller) bool { return slices.ContainsFunc(c.hosts, q.hosts.suspect) }
 	ahead := func(c *caller) bool { return !suspect(c) }
-	apart := func(c *caller) bool {
-		held := time.Since(c.since) < lately && slices.ContainsFunc(c.hosts, func(name string) bool { return searched[name] })
-		return !held && suspect(c)
+	alone := func(c *caller) bool {
+		searchedNow := time.Since(c.since) < lately && slices.ContainsFunc(c.hosts, func(name string) bool { return searched[name] })
+		return !searchedNow && suspect(c)
 	}
-	searching, waiting := len(q.searching) > 0, q.pending.first(apart) != nil
+	searching, waiting := len(q.searching) > 0, q.pending.first(alone) != nil
 	if q.ahead = q.pending.first(ahead) != nil && (!q.ahead || !searching && !waiting); q.ahead {
 		return q.newRequestLocked(q.pending.take(q.limits, ahead, &q.behind[0]))
 	}
 	if q.searched = searching && (!waiting || !q.searched); !q.searched {
-		return q.newRequestLocked(q.pending.take(q.limits, apart, &q.behind[1]))
+		return q.newRequestLocked(q.pending.take(q.limits, alone, &q.behind[1]))
 	}
 	r := q.searching[0]
 	q.searching = q.searching[1:]

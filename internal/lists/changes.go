@@ -11,8 +11,8 @@ type Changes struct {
 	Add    []Entry // entries to add, with different meanings
 	Remove []int   // indexes in Held, ascending
 
-	own  bool    // others may change the list meanwhile
-	gone []Entry // then: what the list must not hold afterwards
+	oneKind bool    // others may change the list meanwhile
+	gone    []Entry // then: what the list must not hold afterwards
 }
 
 // Size returns the number of entries in the list after the changes.
@@ -34,7 +34,7 @@ func (c *Changes) Split() (kept, removed []Entry) {
 // Compare returns the changes that make a list equal to the desired entries, or that only add them, or only remove them.
 // Entries with the same meaning are either all kept or all removed.
 func (d *Desired) Compare(held []Entry, addOnly, removeOnly bool) *Changes {
-	c := &Changes{Held: held, own: addOnly || removeOnly}
+	c := &Changes{Held: held, oneKind: addOnly || removeOnly}
 	there, lacking := make([]bool, len(d.Entries)), len(d.Entries)
 	for i, e := range held {
 		at, desired := d.Find(e.Meaning)
@@ -94,10 +94,10 @@ func Stored(held, add, remove []Entry) (*Changes, *Misfit) {
 	return c, nil
 }
 
-// Own returns the changes of a stored plan that only adds or only removes entries: those that are still to be made,
+// OneKind returns the changes of a stored plan that only adds or only removes entries: those that are still to be made,
 // whatever else has changed. An entry that was added again has another id, and stays: Check tells.
-func Own(held, add, remove []Entry) *Changes {
-	c, known := &Changes{Held: held, Add: SetOf(held).Lacking(add), own: true, gone: remove}, make(map[string]string, len(remove))
+func OneKind(held, add, remove []Entry) *Changes {
+	c, known := &Changes{Held: held, Add: SetOf(held).Lacking(add), oneKind: true, gone: remove}, make(map[string]string, len(remove))
 	for _, e := range remove {
 		known[e.ID] = e.Text
 	}
@@ -122,7 +122,7 @@ func Before(held, add, remove []Entry) (before []Entry, ok bool) {
 func (c *Changes) Check(after []Entry) (missing, unexpected int, others bool) {
 	is := SetOf(after)
 	kept, removed := c.Split()
-	if c.own {
+	if c.oneKind {
 		return len(is.Lacking(c.Add)), len(c.gone) - len(is.Lacking(c.gone)), false
 	}
 	lost, surplus := is.Lacking(kept), SetOf(slices.Concat(kept, c.Add)).Lacking(is.Entries)

@@ -36,8 +36,8 @@ func (c *Changes) Order(l Limits) Order {
 	add, remove, covering, spare := c.Add, c.Remove, 0, 0
 	if size+len(add) > l.List {
 		ofAdded, ofHeld := func(e Entry) netip.Prefix { return e.Prefix }, func(i int) netip.Prefix { return c.Held[i].Prefix }
-		last, first := apart(add, rangesOf(remove, ofHeld), ofAdded)
-		free, rest := apart(remove, rangesOf(add, ofAdded), ofHeld)
+		last, first := splitByOverlap(add, rangesOf(remove, ofHeld), ofAdded)
+		free, rest := splitByOverlap(remove, rangesOf(add, ofAdded), ofHeld)
 		add, remove, covering, spare = slices.Concat(first, last), slices.Concat(free, rest), len(first), len(free)
 	}
 	for len(add)+len(remove) > 0 {
@@ -54,8 +54,8 @@ func (c *Changes) Order(l Limits) Order {
 	return o
 }
 
-// apart returns the changes that overlap none of the ranges, and the others, both in the order of their addresses.
-func apart[T any](changes []T, r ranges, of func(T) netip.Prefix) (none, others []T) {
+// splitByOverlap returns the changes that overlap none of the ranges, and the others, both in order of their addresses.
+func splitByOverlap[T any](changes []T, r ranges, of func(T) netip.Prefix) (none, others []T) {
 	changes = slices.SortedStableFunc(slices.Values(changes), func(a, b T) int { return of(a).Compare(of(b)) })
 	for _, c := range changes {
 		if r.overlap(of(c)) {

@@ -51,7 +51,9 @@ func (c *Collection[T]) All(ctx context.Context) iter.Seq2[T, error] {
 	}
 }
 
-// reader is the state of one iteration.
+// reader is the state of one iteration. After the first page it knows how to go on. If that page has its number and
+// page_count, pages are read by number up to that count. Otherwise it reads on as long as a page announces another one;
+// if none ever does, until the total is reached; and without a total, until a page is shorter than the first.
 type reader[T any] struct {
 	*Collection[T]
 
@@ -139,12 +141,12 @@ func (r *reader[T]) check(page *Page) (deliver bool, err error) {
 	}
 	_, said := page.More(r.number)
 	r.announced = r.announced || said
-	known, items := len(r.seen), len(page.IDs)
+	before, items := len(r.seen), len(page.IDs)
 	for _, id := range page.IDs { // other members do not count, because those of a task change while it runs
 		r.seen[maphash.String(r.seed, id)] = struct{}{}
 	}
 	switch {
-	case len(r.seen) > known, r.announced && items == 0:
+	case len(r.seen) > before, r.announced && items == 0:
 	case items == 0, !r.announced && r.number == r.first+1 && items == r.size && items != r.asked: // the second page is the first, so it ignores numbers
 		return false, r.checkEnd(page)
 	default:
@@ -163,13 +165,13 @@ func (r *reader[T]) check(page *Page) (deliver bool, err error) {
 // goOn decides whether there is a next page, and with which query.
 func (r *reader[T]) goOn(page *Page) error {
 	more, said := page.More(r.number)
-	left, known := r.left()
+	left, certain := r.left()
 	switch {
 	case r.numbered:
 		more = r.number < r.count
 	case r.announced: // a page that says nothing is the last, because some services omit false and null
 		more = more && said
-	case known:
+	case certain:
 		more = left > 0
 	default: // a page shorter than the first is the last
 		more = r.last >= r.size
@@ -189,8 +191,8 @@ func (r *reader[T]) goOn(page *Page) error {
 }
 
 // left returns how many items of the total have not come yet. Pages before the first one that was read count as full.
-// known is false if there is no total, or if the first page may be the last and not full.
-func (r *reader[T]) left() (left int64, known bool) {
+// certain is false if there is no total, or if the first page may be the last and not full.
+func (r *reader[T]) left() (left int64, certain bool) {
 	if r.total == 0 || r.first > 1 && (r.size == 0 || r.size >= len(r.seen) && r.size != r.asked) {
 		return 0, false
 	}
@@ -199,13 +201,13 @@ func (r *reader[T]) left() (left int64, known bool) {
 
 // checkEnd returns an error if the end contradicts the last page or an earlier one.
 func (r *reader[T]) checkEnd(page *Page) error {
-	left, known := r.left()
+	left, certain := r.left()
 	switch {
 	case r.number < r.count:
 		return r.broken("page %d of %d announces no further page", r.number, r.count)
 	case left > 0:
 		return r.broken("%d of %d items are missing, but no further page is announced", left, r.total)
-	case !known && (page.Next != nil && !r.numbered || page.HasMore != nil && *page.HasMore): // else all items have arrived
+	case !certain && (page.Next != nil && !r.numbered || page.HasMore != nil && *page.HasMore): // else all items have arrived
 		return r.broken("page %d is the last, but has a next_uri or announces more", r.number)
 	default:
 		return nil

@@ -37,27 +37,27 @@ func (r *Run) search(from, to, more, total int64) error {
 func (r *Run) surplus(from, to int64) (more, total int64, err error) {
 	p, day := r.Position, dayOf(from)
 	total, first, err := r.total(from, to)
-	known, rows, full := int64(0), p.at(from).rows(), p.at(from).full
+	delivered, rows, full := int64(0), p.at(from).rows(), p.at(from).full
 	if from < p.First {
-		known, rows, full = p.Days.since(day), p.Firsts[day], p.Midnights[day]
+		delivered, rows, full = p.Days.since(day), p.Firsts[day], p.Midnights[day]
 	}
 	switch p.Border { // the source may count delivered rows of the second of the end
 	case exclusive:
 	case atEnd:
-		known += p.at(to).full
+		delivered += p.at(to).full
 	case wholeSecond:
-		known += p.at(to).rows()
+		delivered += p.at(to).rows()
 	}
 	for at := max(from, p.First); at < min(to, p.First+int64(len(p.recent))); at++ {
-		known += p.at(at).rows()
+		delivered += p.at(at).rows()
 	}
 	switch {
 	case total == 0, first.Unix() > from:
-		known -= rows
+		delivered -= rows
 	case first.Nanosecond() > 0:
-		known -= full
+		delivered -= full
 	}
-	return total - known, total, err
+	return total - delivered, total, err
 }
 
 // check counts the late rows that no run has reported, and returns the number of late rows of each day. It asks only for
@@ -70,16 +70,16 @@ func (r *Run) check(missing *Missing) (late perDay, err error) {
 	if p.First <= from {
 		return p.Late, nil
 	}
-	known := p.Late.since(dayOf(from))
+	told := p.Late.since(dayOf(from))
 	rest, _, err := r.surplus(from, p.First+1)
-	if err == nil && rest > known { // some may be of the first recognized second, or the source counts those at its end
+	if err == nil && rest > told { // some may be of the first recognized second, or the source counts those at its end
 		within, _, err = r.surplus(p.First, p.First+1)
 		rest -= within
 	}
-	if err != nil || rest <= known {
+	if err != nil || rest <= told {
 		return p.Late, err
 	}
-	for missing.Late, late = rest-known, (perDay{}); rest > 0; {
+	for missing.Late, late = rest-told, (perDay{}); rest > 0; {
 		today, others := dayOf(from), int64(0)
 		next := (today + 1) * day
 		if next < p.First {

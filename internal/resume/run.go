@@ -120,12 +120,12 @@ func (r *Run) rest() error {
 	}
 	r.announced = max(r.announced, p.Handed+more-p.at(r.End).rows()) // the source may count those
 	if first < before {
-		late, known, err := r.surplus(first, before)
+		late, rows, err := r.surplus(first, before)
 		if err == nil && late < 0 && r.Source.Sleep(longestPause) == nil { // a replica may lag, and would hide late rows
-			late, known, err = r.surplus(first, before)
+			late, rows, err = r.surplus(first, before)
 		}
 		if err == nil {
-			err = r.search(first, before, late, known)
+			err = r.search(first, before, late, rows)
 		}
 		if err != nil && r.Source.Judge(err) == Incomplete {
 			lacking, err = err, nil
@@ -134,7 +134,7 @@ func (r *Run) rest() error {
 		if err != nil {
 			return err
 		}
-		total -= known
+		total -= rows
 	}
 	from := last - 2 // one second before those that must come again, because the source may omit rows at the start
 	return cmp.Or(r.read(from, r.End, total+p.at(from).rows()), lacking)

@@ -22,13 +22,13 @@ type Reader struct {
 
 	redactor Redactor
 	query    any             // what the member query is decoded into; may be nil
-	known    map[string]bool // members that have been read
+	members  map[string]bool // members that have been read
 	total    int64           // -1 until total_results has been read
 	rows     int64           // number of rows read so far
 	code     int             // of an envelope instead of or besides a result; 0 if there is none
 	words    wire.ErrorWords // message of that envelope
 	place    string          // what the decoder is reading, for errors; "" if its offsets are those of the response
-	held     []byte          // rows that arrived before the columns
+	early    []byte          // rows that arrived before the columns
 	table    table           // the last row
 
 	inRows, ended bool
@@ -97,7 +97,7 @@ func (r *Reader) Envelope() (code int, words string) { return r.code, r.words.Te
 // EnvelopeCode returns the code of an envelope, or a negative number if it is not certain yet. It is certain at the end
 // of the response, or after a member that an envelope does not have.
 func (r *Reader) EnvelopeCode() int {
-	if r.ended || r.known["columns"] || r.known["rows"] {
+	if r.ended || r.members["columns"] || r.members["rows"] {
 		return r.code
 	}
 	return -1
@@ -143,14 +143,14 @@ func (r *Reader) toRows() error {
 	switch {
 	case r.table.columns == nil:
 		return errors.New("no columns")
-	case !r.known["rows"] && (!r.noRows || r.total != 0): // many services write null for an empty list
+	case !r.members["rows"] && (!r.noRows || r.total != 0): // many services write null for an empty list
 		return errors.New("no rows")
 	case r.total < 0:
 		return errors.New("no total_results")
-	case r.held == nil:
+	case r.early == nil:
 		return nil
 	}
-	r.source, r.inRows = rowSource{text: r.held, next: 1, limit: r.meter.limit, scan: r.source.scan}, true
+	r.source, r.inRows = rowSource{text: r.early, next: 1, limit: r.meter.limit, scan: r.source.scan}, true
 	return nil
 }
 
@@ -163,17 +163,17 @@ func (r *Reader) member(name string) error {
 	kind := r.dec.PeekKind()
 	switch name {
 	case "columns", "rows", "total_results", "query":
-		if r.known[name] {
+		if r.members[name] {
 			return fmt.Errorf("duplicate member %s", name)
 		}
 		if kind == 'n' && (name == "columns" || name == "rows") {
 			r.noRows = r.noRows || name == "rows"
 			return r.dec.SkipValue()
 		}
-		if r.known == nil {
-			r.known = map[string]bool{}
+		if r.members == nil {
+			r.members = map[string]bool{}
 		}
-		r.known[name] = true
+		r.members[name] = true
 	case "description", "message", "error_info":
 	default:
 		if !strings.EqualFold(name, "code") {
@@ -258,7 +258,7 @@ func (r *Reader) holdRows() error {
 	if err != nil {
 		return err
 	}
-	r.held = bytes.Clone(rows) // the next read would overwrite it
+	r.early = bytes.Clone(rows) // the next read would overwrite it
 	return r.behindArray(`{"":[]`, io.MultiReader(bytes.NewReader(dec.UnreadBuffer()), rest))
 }
 

@@ -29,24 +29,24 @@ func (f Fields) storeFor(field reflect.Value) store {
 	}
 	switch p := pointer.(type) {
 	case *json.Number:
-		known := newTexts()
+		cache := newTexts()
 		return store{set: func(v Value) error {
 			if v.isText() || !beginsNumber(v.raw) {
 				return v.isNot("a number")
 			}
-			*p = json.Number(known.of(v))
+			*p = json.Number(cache.of(v))
 			return nil
 		}}
 	case *time.Time:
-		known := new(wire.Date)
-		return store{set: func(v Value) (err error) { *p, err = v.TimeAfter(known); return err }, read: readTime(p, known)}
+		last := new(wire.Date)
+		return store{set: func(v Value) (err error) { *p, err = v.TimeAfter(last); return err }, read: readTime(p, last)}
 	case *netip.Addr:
-		known := newTexts()
-		return store{set: func(v Value) (err error) { *p, err = v.addr(known); return err }, read: readAddr(p)}
+		cache := newTexts()
+		return store{set: func(v Value) (err error) { *p, err = v.addr(cache); return err }, read: readAddr(p)}
 	case *netip.Prefix:
-		known := newTexts()
+		cache := newTexts()
 		return store{set: func(v Value) (err error) {
-			if *p, err = netip.ParsePrefix(known.of(v)); err != nil {
+			if *p, err = netip.ParsePrefix(cache.of(v)); err != nil {
 				return v.isNot("a CIDR range")
 			}
 			return nil
@@ -66,8 +66,8 @@ func (f Fields) storeFor(field reflect.Value) store {
 	case reflect.Pointer:
 		return f.storePointer(field)
 	case reflect.String:
-		p, known := pointerTo[string](field), newTexts()
-		return store{set: func(v Value) error { *p = known.of(v); return nil }, read: readText(p, known)}
+		p, cache := pointerTo[string](field), newTexts()
+		return store{set: func(v Value) error { *p = cache.of(v); return nil }, read: readText(p, cache)}
 	case reflect.Bool: // strconv.ParseBool would also accept 1 and "t"
 		return store{set: func(v Value) error {
 			text := string(v.text())

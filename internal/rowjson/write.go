@@ -49,13 +49,13 @@ type read func(text []byte, i int) (end int, written bool)
 // newWriter returns a writer for rows with the given number of columns.
 func (t *Target) newWriter(columns int) *writer {
 	into := reflect.New(t.into.Type())
-	own, _ := t.tags.Target(into.Interface()) // succeeds because it did for t
+	target, _ := t.tags.Target(into.Interface()) // succeeds because it did for t
 	w := &writer{into: into.Interface(), cells: make([]cell, columns)}
 	for i := range w.cells {
 		w.cells[i] = cell{read: readOnly, behind: ','}
 	}
 	w.cells[columns-1].behind = ']'
-	for i, s := range own.steps {
+	for i, s := range target.steps {
 		c, field := &w.cells[t.steps[i].column], fieldSet(1)<<min(i, others)
 		if c.wanted || s.read == nil || i >= others {
 			w.never |= field | c.field
