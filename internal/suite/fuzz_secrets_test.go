@@ -163,7 +163,8 @@ func FuzzPurge(f *testing.F) {
 		wrong := pattern == "" || !utf8.ValidString(pattern) || !utf8.ValidString(modifier) || strings.Contains(pattern, "#") ||
 			hidden.MatchString(pattern) || prefix && star.MatchString(pattern) ||
 			modifier != "" && (!prefix || strings.Contains(strings.TrimSuffix(modifier, "*"), "*"))
-		plain := regexp.MustCompile(`^(https?://)?[a-z.]+(/[!-"$-)+-~]*)?$`).MatchString(pattern) &&
+		plain := (prefix || strings.Contains(pattern, "://")) && // an exact one needs its protocol
+			regexp.MustCompile(`^(https?://)?[a-z.]+(/[!-"$-)+-~]*)?$`).MatchString(pattern) &&
 			(modifier == "" || prefix && regexp.MustCompile(`^[0-9A-Za-z_-]+\*?$`).MatchString(modifier))
 		_, err := client.Purge.Submit(t.Context(), webdelivery.PurgeRequest{Action: webdelivery.ActionExpire, URIs: []webdelivery.PurgeURI{uri}})
 		require.False(t, wrong && plain)
