@@ -21,22 +21,23 @@ import (
 func parseEntries(field, listType string, texts []string) ([]lists.Entry, error) {
 	entries := make([]lists.Entry, 0, len(texts))
 	var bad problems
-	mixed := false
-	for i, text := range texts {
-		e, err := lists.ParseFor(listType, text)
-		if err == nil {
-			entries = append(entries, e)
-			if mixed || e.Type() == entries[0].Type() {
-				continue
+	err := bad.entries(field, len(texts), func(yield func(int, error) bool) {
+		mixed := false
+		for i, text := range texts {
+			e, err := lists.ParseFor(listType, text)
+			if err == nil {
+				entries = append(entries, e)
+				if mixed || e.Type() == entries[0].Type() {
+					continue
+				}
+				mixed, err = true, lists.Mixed(entries[0], e)
 			}
-			mixed, err = true, lists.Mixed(entries[0], e)
+			if !yield(i, err) {
+				return
+			}
 		}
-		bad.add(fmt.Sprintf("%s[%d]", field, i), "%v", err)
-		if bad.full(len(texts) - i - 1) {
-			break
-		}
-	}
-	return entries, bad.err()
+	})
+	return entries, err
 }
 
 // entries adds the problems of some of n entries with their places, and returns all problems as an error.
