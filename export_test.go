@@ -207,6 +207,13 @@ func (e *anExport) all(export *webdelivery.Export) []string {
 	return names
 }
 
+// endless returns an export without an end, an hour after the first event.
+func (e *anExport) endless() *webdelivery.Export {
+	e.query.End = time.Time{}
+	time.Sleep(time.Until(exported.Add(time.Hour)))
+	return e.from(webdelivery.Cursor{})
+}
+
 // from returns an export that goes on at a cursor.
 func (e *anExport) from(cursor webdelivery.Cursor) *webdelivery.Export {
 	return e.client.Stats.NewExport(e.query, cursor, webdelivery.ExportOptions{})
@@ -542,9 +549,7 @@ func TestTheEndOfAnExport(t *testing.T) {
 func TestReachedStaysWhileEventsAreMissing(t *testing.T) {
 	t.Parallel()
 	inExport(t, eventsOf(10, 1), func(e *anExport) {
-		e.query.End = time.Time{}
-		time.Sleep(time.Until(exported.Add(time.Hour)))
-		export := e.from(webdelivery.Cursor{})
+		export := e.endless()
 		e.all(export)
 		reached := exported.Add(55 * time.Minute)
 		assert.Equal(e, reached, export.Cursor().Reached())
@@ -588,11 +593,9 @@ func TestAnEventThatNeverComes(t *testing.T) {
 	})
 	inExport(t, events[:1], func(e *anExport) { // and after days without any other
 		e.service.counted = "0"
-		e.query.End = time.Time{}
-		time.Sleep(time.Until(exported.Add(time.Hour)))
+		export := e.endless()
 		ctx, cancel := context.WithDeadline(e.Context(), exported.Add(6*24*time.Hour))
 		defer cancel()
-		export := e.from(webdelivery.Cursor{})
 		for events := range export.Follow(ctx, time.Hour) {
 			_, err := collect(events)
 			require.NoError(e, err)
@@ -654,9 +657,7 @@ func TestAnAddedColumn(t *testing.T) {
 func TestAGapIsNotSkippedInSilence(t *testing.T) {
 	t.Parallel()
 	inExport(t, eventsOf(10, 1), func(e *anExport) {
-		e.query.End = time.Time{}
-		time.Sleep(time.Until(exported.Add(time.Hour)))
-		export := e.from(webdelivery.Cursor{})
+		export := e.endless()
 		unread := export.Cursor()
 		e.all(export)
 		quiet := e.from(export.Cursor())

@@ -80,4 +80,6 @@ func TestMiddleware(t *testing.T) {
 		_, err := webdelivery.NewClient("https://api.example.com", "acme", webdelivery.BasicAuth("alice", "secret"), wrong)
 		assert.Equal(t, []string{"WithMiddleware"}, invalidFields(err))
 	}
+	_, err := webdelivery.NewClient("ftp://api.example.com", "acme", webdelivery.BasicAuth("alice", "secret"), none)
+	assert.Equal(t, []string{"base URL", "WithMiddleware"}, invalidFields(err), "it hides no other problem")
 }
