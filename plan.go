@@ -186,11 +186,14 @@ func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []str
 	undated := 0
 	if options.Protect != nil {
 		changes.Remove = slices.DeleteFunc(changes.Remove, func(i int) bool {
-			protected := options.Protect(current[i])
-			if !protected && current[i].CreationTimestamp.IsZero() {
+			if options.Protect(current[i]) {
+				return true
+			}
+			isUndated := current[i].CreationTimestamp.IsZero()
+			if isUndated {
 				undated++
 			}
-			return protected || current[i].CreationTimestamp.IsZero()
+			return isUndated
 		})
 	}
 	if n := changes.Size(); n > s.limits.List { // the list may hold a meaning twice
@@ -317,9 +320,9 @@ func (s *NetworkListsService) ready(p *Plan) ([]lists.Entry, error) {
 // changesOf returns the changes of a stored plan: none if it was carried out before. It refuses a plan that was made for
 // another state of the list, or that Plan cannot have made for this state.
 func (s *NetworkListsService) changesOf(p *Plan, add, held []lists.Entry) (*lists.Changes, error) {
-	oneKind := p.Options.AddOnly || p.Options.RemoveOnly
+	oneKind, remove := p.Options.AddOnly || p.Options.RemoveOnly, readEntries(p.Remove)
 	if !oneKind && lists.Fingerprint(string(p.Type), held) != p.Fingerprint {
-		if before, ok := lists.Before(held, add, readEntries(p.Remove)); ok && lists.Fingerprint(string(p.Type), before) == p.Fingerprint {
+		if before, ok := lists.Before(held, add, remove); ok && lists.Fingerprint(string(p.Type), before) == p.Fingerprint {
 			p.Add, p.Remove = nil, nil
 			return &lists.Changes{Held: held}, nil
 		}
@@ -330,9 +333,12 @@ func (s *NetworkListsService) changesOf(p *Plan, add, held []lists.Entry) (*list
 		}
 		return nil, &outcomeError{fmt.Errorf("%w: it has changed since the plan was made", ErrPlanStale), OutcomeNotApplied}
 	}
-	changes, misfit := lists.OneKind(held, add, readEntries(p.Remove)), (*lists.Misfit)(nil)
-	if !oneKind {
-		changes, misfit = lists.Stored(held, add, readEntries(p.Remove))
+	var changes *lists.Changes
+	var misfit *lists.Misfit
+	if oneKind {
+		changes = lists.OneKind(held, add, remove)
+	} else {
+		changes, misfit = lists.Stored(held, add, remove)
 	}
 	if misfit != nil {
 		return nil, &PlanError{misfit.Field, misfit.Reason, s.shown(p)}
@@ -398,15 +404,15 @@ func (o *PlanOptions) normalize() error {
 	if o.WidestIPv6 < lists.AnyWidth || o.WidestIPv6 > 128 {
 		p.add("WidestIPv6", "%d is not between %d and 128", o.WidestIPv6, lists.AnyWidth)
 	}
-	for i, r := range slices.Concat(o.LeaveOut, o.Never) {
-		name := fmt.Sprintf("LeaveOut[%d]", i)
-		if i >= len(o.LeaveOut) {
-			name = fmt.Sprintf("Never[%d]", i-len(o.LeaveOut))
-		}
-		if !r.IsValid() {
-			p.add(name, "is not a valid range; parse it with netip.ParsePrefix")
+	valid := func(field string, ranges []netip.Prefix) {
+		for i, r := range ranges {
+			if !r.IsValid() {
+				p.add(fmt.Sprintf("%s[%d]", field, i), "is not a valid range; parse it with netip.ParsePrefix")
+			}
 		}
 	}
+	valid("LeaveOut", o.LeaveOut)
+	valid("Never", o.Never)
 	o.LeaveOut, o.Never = slices.Clone(o.LeaveOut), slices.Clone(o.Never) // a Plan keeps them
 	o.MaxAdd = cmp.Or(o.MaxAdd, maxListEntries)
 	o.WidestIPv4 = cmp.Or(o.WidestIPv4, 8)

@@ -11,7 +11,7 @@ type Changes struct {
 	Add    []Entry // entries to add, with different meanings
 	Remove []int   // indexes in Held, ascending
 
-	oneKind bool    // others may change the list meanwhile
+	oneKind bool    // of a stored plan that only adds or only removes: others may change the list meanwhile
 	gone    []Entry // then: what the list must not hold afterwards
 }
 
@@ -34,7 +34,7 @@ func (c *Changes) Split() (kept, removed []Entry) {
 // Compare returns the changes that make a list equal to the desired entries, or that only add them, or only remove them.
 // Entries with the same meaning are either all kept or all removed.
 func (d *Desired) Compare(held []Entry, addOnly, removeOnly bool) *Changes {
-	c := &Changes{Held: held, oneKind: addOnly || removeOnly}
+	c := &Changes{Held: held}
 	there, lacking := make([]bool, len(d.Entries)), len(d.Entries)
 	for i, e := range held {
 		at, desired := d.Find(e.Meaning)
@@ -121,10 +121,10 @@ func Before(held, add, remove []Entry) (before []Entry, ok bool) {
 // entries. others reports whether there are differences in entries that the changes do not touch.
 func (c *Changes) Check(after []Entry) (missing, unexpected int, others bool) {
 	is := SetOf(after)
-	kept, removed := c.Split()
 	if c.oneKind {
 		return len(is.Lacking(c.Add)), len(c.gone) - len(is.Lacking(c.gone)), false
 	}
+	kept, removed := c.Split()
 	lost, surplus := is.Lacking(kept), SetOf(slices.Concat(kept, c.Add)).Lacking(is.Entries)
 	return len(lost) + len(is.Lacking(c.Add)), len(surplus), len(lost)+len(SetOf(removed).Lacking(surplus)) > 0
 }
