@@ -146,8 +146,8 @@ func (a *apply) settle(ctx context.Context) error {
 	if !a.options.Wait || len(a.pending) == 0 {
 		return nil
 	}
-	w, _ := newWaiter(nil)
-	w.known, w.failsFast, w.outage = true, true, cmp.Or(a.options.MaxOutage, w.outage)
+	w := waiterFor(a.options.MaxOutage)
+	w.known, w.failsFast = true, true
 	_, err := a.tasks.waitAll(ctx, a.pending, w)
 	a.pending = nil
 	return err

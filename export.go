@@ -252,9 +252,7 @@ func (e *Export) Follow(ctx context.Context, every time.Duration) iter.Seq[iter.
 			yield(failing[Row](invalid("every", "%v is not above 0", every)))
 			return
 		}
-		w, _ := newWaiter(nil)
-		w.outage = cmp.Or(e.options.MaxOutage, w.outage)
-		p := polling{waiter: w, good: time.Now()}
+		p := polling{waiter: waiterFor(e.options.MaxOutage), good: time.Now()}
 		var failure, final error
 		for ctx.Err() == nil {
 			before, began, reading := failure, time.Now(), time.Duration(0)

@@ -79,8 +79,13 @@ type waiter struct {
 }
 
 func newWaiter(options []WaitOption) (*waiter, error) {
-	w := &waiter{outage: 10 * time.Minute, report: func(Progress) {}}
+	w := waiterFor(0)
 	return w, configure(w, options)
+}
+
+// waiterFor returns a waiter for a MaxOutage, of which 0 means the default.
+func waiterFor(outage time.Duration) *waiter {
+	return &waiter{outage: cmp.Or(outage, 10*time.Minute), report: func(Progress) {}}
 }
 
 // item is a task or transaction that a wait polls.
@@ -105,8 +110,8 @@ type polling struct {
 	last           error // why the last of them failed
 }
 
-// wait polls items until all have ended, or until the context, an outage or failed authentication ends the
-// wait. It returns what ended it, joined with the errors of the items.
+// wait polls items until all have ended, or until the context, an outage or failed authentication ends the wait. It
+// returns what ended it, joined with the errors of the items.
 //
 // It polls a few at a time, in their order, and then waits for the interval, unless all of these have ended. Those that
 // have not come behind the others, so a task that never ends does not hide them.
