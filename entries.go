@@ -280,8 +280,7 @@ func (s *NetworkListsService) removeEntry(ctx context.Context, id, entryID strin
 
 // DeleteEntry removes one entry by its id. The task tracks the deployment of the changed list. If the response names
 // none, or if an earlier attempt of the call removed the entry, the task is complete and has no id. If entryID is an
-// address, a range or a country, it returns a
-// [*ValidationError]: use [NetworkListsService.RemoveEntries].
+// address, a range or a country, it returns a [*ValidationError]: use [NetworkListsService.RemoveEntries].
 func (s *NetworkListsService) DeleteEntry(ctx context.Context, id, entryID string) (*Task, error) {
 	if _, err := lists.Parse(entryID); err == nil {
 		return nil, invalid("entry_id", "%q is the value of an entry, not its id; use RemoveEntries", entryID)
@@ -374,8 +373,8 @@ func (s *NetworkListsService) snapshot(ctx context.Context, id string) (entries 
 		case !address.Fits(e.ID), twice && entries[at].Entry != e.Entry:
 			return nil, nil, s.unusable("the entry %q has no id of its own", secrets.Excerpt([]byte(e.Entry), maxShown))
 		case twice:
-			return nil, nil, &IncompleteError{Reason: secrets.Text(fmt.Sprintf("%s: after page %d: the list changed while it was read: the entry %s appears twice",
-				s.conn.base.Path(pagesOf(0).Path), (i+pageOfEntries-1)/pageOfEntries, e.Entry))}
+			return nil, nil, s.conn.incomplete(pagesOf(0).Path, fmt.Sprintf("after page %d: the list changed while it was read: the entry %s appears twice",
+				(i+pageOfEntries-1)/pageOfEntries, e.Entry))
 		}
 		seen[e.ID] = i
 	}

@@ -289,7 +289,7 @@ func (s *NetworkListsService) Find(ctx context.Context, addrs []netip.Addr) (mat
 		}
 		entries, held, err := s.snapshot(ctx, list.ID)
 		if errors.Is(err, ErrNotFound) {
-			return nil, nil, &IncompleteError{Reason: s.conn.secrets.Text(s.conn.base.Path(listsPath+"/"+list.ID)) + ": the list was deleted meanwhile"}
+			return nil, nil, s.conn.incomplete(listsPath+"/"+list.ID, "the list was deleted meanwhile")
 		}
 		if err != nil {
 			return nil, nil, err

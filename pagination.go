@@ -56,10 +56,15 @@ func eachItem[T any, P resourceOf[T]](ctx context.Context, c *conn, first call, 
 			return page.Items, facts, err
 		},
 		Broken: func(pages int, reason string) error {
-			return &IncompleteError{Reason: c.secrets.Text(fmt.Sprintf("%s: after page %d: %s", c.base.Path(first.Path), pages, reason))}
+			return c.incomplete(first.Path, fmt.Sprintf("after page %d: %s", pages, reason))
 		},
 	}
 	return collection.All(ctx)
+}
+
+// incomplete returns the error that the collection at a path cannot be read to its end.
+func (c *conn) incomplete(path, reason string) error {
+	return &IncompleteError{Reason: c.secrets.Text(c.base.Path(path) + ": " + reason)}
 }
 
 func checkPaging(p *problems, page, count int) {
@@ -80,9 +85,9 @@ func pagedCall(p *problems, operation, path string, options any) call {
 
 // Page is one page of a collection.
 //
-// A response may be a bare array or omit members. Then Total, PageCount and PageIndex are 0. If the
-// response does not say whether more pages exist, HasMore is true. It is false if the page is empty, or if Total says
-// that this first page has everything.
+// A response may be a bare array or omit members. Then Total, PageCount and PageIndex are 0. If the response does not
+// say whether more pages exist, HasMore is true. It is false if the page is empty, or if Total says that this first
+// page has everything.
 type Page[T any] struct {
 	Items     []T   `json:"items"`      // items of this page, never nil
 	Total     int64 `json:"total"`      // items of the whole collection; 0 if the response does not say
