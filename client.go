@@ -109,7 +109,7 @@ func NewClientFromEnv(options ...Option) (*Client, error) {
 	if mode != modeBasic && mode != modeSession {
 		return nil, invalid("WEBDELIVERY_AUTH", "%q is neither basic nor session", string(mode))
 	}
-	auth := always(mode, username, cmp.Or(password, "in the file"))
+	auth := always(mode, username, cmp.Or(password, "in the file")) // which NewClient cannot check yet
 	if file != "" {
 		auth.asks, auth.pair = true, func(context.Context) (string, string, error) {
 			text, err := os.ReadFile(file) //nolint:gosec // G304: whoever sets the variable chooses the file

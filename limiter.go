@@ -28,8 +28,8 @@ type Limiter interface {
 type SharedLimiter interface {
 	// Acquire blocks until there is a permit for one request. Its errors are as those of [Limiter].
 	Acquire(ctx context.Context, customer string) (Permit, error)
-	// Pause is called when responses refuse purges as too fast: no process should send one for d. The call
-	// waits for Pause; its error is only logged.
+	// Pause is called when responses refuse purges as too fast: no process should send one for d. The call waits for
+	// Pause; its error is only logged.
 	Pause(ctx context.Context, customer string, d time.Duration) error
 	// Waiting returns why callers of Acquire have no permit yet, or nil.
 	Waiting(customer string) error

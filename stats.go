@@ -66,8 +66,7 @@ func (s *StatsService) topK(category string, known bool, rules statsRules) *Stat
 	return family
 }
 
-// StatsFamily reads one family of statistics. The rows of every family but Events are groups with
-// their hits.
+// StatsFamily reads one family of statistics. The rows of every family but Events are groups with their hits.
 type StatsFamily[Q StatsQuery] struct {
 	conn    *conn
 	rules   statsRules

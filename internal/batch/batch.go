@@ -35,7 +35,8 @@ type Work struct {
 	Wait func(ctx context.Context, receipt any) error
 	// Left returns the error for a caller whose context has ended. sent reports whether its URIs were part of a request.
 	Left func(ctx context.Context, sent bool) error
-	// Undecided returns the error for URIs that the service refused only together with others. alone is the number of URIs of their host that were refused alone, or 0 if the queue stopped searching.
+	// Undecided returns the error for URIs that the service refused only together with others. alone is the number of
+	// URIs of their host that were refused alone, or 0 if the queue stopped searching.
 	Undecided func(host string, alone int) error
 }
 

@@ -88,10 +88,10 @@ func (r *Run) All() (missing Missing, err error) {
 		if err == nil && !r.alone {
 			late, err = r.check(&missing)
 		}
-		if err != nil && r.Source.Judge(err) == Incomplete {
-			p.Asked = time.Unix(r.End, 0).UTC()
-		}
 		if err != nil {
+			if r.Source.Judge(err) == Incomplete {
+				p.Asked = time.Unix(r.End, 0).UTC()
+			}
 			return Missing{}, err
 		}
 		if missing.Announced = max(0, r.announced-p.Handed); missing.Late+missing.Announced == 0 {
@@ -127,12 +127,12 @@ func (r *Run) rest() error {
 		if err == nil {
 			err = r.search(first, before, late, rows)
 		}
-		if err != nil && r.Source.Judge(err) == Incomplete {
-			lacking, err = err, nil
-			r.newest, r.fruitless, r.unusable = time.Now(), 0, 0
-		}
 		if err != nil {
-			return err
+			if r.Source.Judge(err) != Incomplete {
+				return err
+			}
+			lacking = err
+			r.newest, r.fruitless, r.unusable = time.Now(), 0, 0
 		}
 		total -= rows
 	}

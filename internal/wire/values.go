@@ -39,14 +39,14 @@ func (n *Int) UnmarshalJSON(b []byte) error { return unmarshalWhole(b, n) }
 
 // unmarshalWhole decodes an integer, which may be in quotes, or have a fraction of zeros. Null and an empty string leave
 // it unchanged.
-func unmarshalWhole[T ~int | ~int64](b []byte, n *T) error {
+func unmarshalWhole[T ~int64](b []byte, n *T) error {
 	text := strings.Trim(string(b), `"`)
 	if text == "null" || text == "" {
 		return nil
 	}
 	whole, fraction, _ := strings.Cut(text, ".")
 	v, err := strconv.ParseInt(whole, 10, 64)
-	if err != nil || strings.Trim(fraction, "0") != "" || int64(T(v)) != v {
+	if err != nil || strings.Trim(fraction, "0") != "" {
 		return fmt.Errorf("%s is not a whole number of 64 bits", Clip(b))
 	}
 	*n = T(v)
