@@ -12,10 +12,10 @@ API := $(CURDIR) $(addprefix $(CURDIR)/,$(LIBRARIES))
 
 # Importing the SDK pulls in none of what these need. Some of their tests need a redis-server, Chromium, jq or promtool; where
 # one is not installed they are skipped, unless REQUIRE_REDIS=1 (or CHROMIUM, JQ, PROMTOOL).
-MODULES := $(LIBRARIES) examples
+MODULES := $(LIBRARIES) cmd/webdelivery examples/integrations
 
 # What a user imports, except package feed, which the tests of the root do not use.
-PACKAGES = $(shell go list ./... | grep -v -e /internal/ -e /feed)
+PACKAGES = $(shell go list ./... | grep -v -e /internal/ -e /feed -e /examples)
 
 # Statement coverage of these packages by the tests of the root and the suite must not fall below this, in percent.
 COVERAGE := 94
@@ -65,15 +65,14 @@ test-modules:
 	GOARCH=386 go vet $(WIDTHS)
 	@if GOARCH=386 go test -run '^$$' ./filters >/dev/null 2>&1; then GOARCH=386 go test $(WIDTHS); else \
 		echo "386: NOT RUN, because this kernel starts no 32-bit program"; fi
-	$(JOINED) go test -race ./redislimit ./redisqueue $$($(JOINED) go list ./examples/... | grep -v /events)
-	$(JOINED) go test ./examples/events/... # it starts no goroutine, and Parquet takes minutes to build with -race
+	$(JOINED) go test -race ./redislimit ./redisqueue ./cmd/webdelivery/... ./examples/integrations/...
 	cd tools && go test ./...
 	cd tools/workflows && go test ./...
 
 # What of the tests runs on every system: without the race detector, and without programs that may be missing.
 test-portable:
 	go test ./...
-	$(JOINED) go test ./redislimit ./redisqueue ./examples/...
+	$(JOINED) go test ./redislimit ./redisqueue ./cmd/webdelivery/... ./examples/integrations/...
 
 # A fleet in full size: a minute of load for each of the Redis modules.
 fleet:
@@ -82,13 +81,13 @@ fleet:
 
 lint:
 	$(LINT) run ./...
-	for m in tools tools/workflows; do (cd $$m && $(LINT) run ./...) || exit 1; done
+	for m in tools tools/otlp tools/workflows; do (cd $$m && $(LINT) run ./...) || exit 1; done
 	for m in $(MODULES); do (cd $$m && $(JOINED) $(LINT) run ./...) || exit 1; done
 
-# go.mod and go.sum of every module say what its code says, and go install would build each program.
+# go.mod and go.sum of every module say what its code says, and go install would build the command.
 tidy:
 	tools/release.sh
-	for m in tools tools/workflows; do (cd $$m && go mod tidy -diff) || exit 1; done
+	for m in tools tools/otlp tools/workflows; do (cd $$m && go mod tidy -diff) || exit 1; done
 
 # Known vulnerabilities in what is called, in every module that a user may import.
 vuln:
@@ -128,7 +127,7 @@ fuzz:
 	tools/fuzz.sh $(FUZZTIME)
 
 fmt:
-	for m in . $(MODULES) tools tools/workflows; do (cd $$m && $(LINT) fmt ./...) || exit 1; done
+	for m in . $(MODULES) tools tools/otlp tools/workflows; do (cd $$m && $(LINT) fmt ./...) || exit 1; done
 
 # What the SDK costs beside net/http and encoding/json; takes some minutes. Times are shown, not judged. BENCH=Rows measures
 # a part, and BENCH_FLAGS="-tags peers" also other SDKs.
@@ -139,7 +138,7 @@ bench:
 # Which changes of the code no test notices. MUTATION_FLAGS="--diff main" looks at what a branch changes: minutes instead of
 # hours.
 mutation:
-	go run $(GREMLINS) unleash --exclude-files '^(examples|redislimit|redisqueue|tools|webdeliverytest|internal/(testserver|conformance|fixture|suite|soak|hostile))/' $(MUTATION_FLAGS) .
+	go run $(GREMLINS) unleash --exclude-files '^(examples|cmd|redislimit|redisqueue|tools|webdeliverytest|internal/(testserver|conformance|fixture|suite|soak|hostile))/' $(MUTATION_FLAGS) .
 
 # Random work, faults and cancellations over real connections, checked against the service's own state.
 soak:

@@ -2,7 +2,7 @@
 # Gives all modules of this repository one version, in which they require each other.
 #
 #	tools/release.sh v0.2.0   # writes go.mod, go.sum and go.work, and prints what is left to do; after it change nothing
-#	tools/release.sh          # writes nothing: installs each program as its users would, and checks that go.mod is tidy
+#	tools/release.sh          # writes nothing: installs the command as its users would, and checks that go.mod is tidy
 #
 # The go.sum of a module has checksums of the modules before it. So the version is made in a repository of its own, in which
 # each module gets a commit and a tag, and the go command takes that for the repository at GitHub.
@@ -10,7 +10,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
 path=github.com/webdelivery/webdelivery-go
-modules=(. redislimit redisqueue examples) # each requires only earlier ones
+modules=(. redislimit redisqueue cmd/webdelivery examples/integrations) # each requires only earlier ones
 version=${1:-v0.0.0-try}
 
 if [[ -n ${1:-} ]] && ! grep -q "^const Version = \"${1#v}\"" ./*.go; then
@@ -51,9 +51,7 @@ done
 
 cd "$root"
 if [[ -z ${1:-} ]]; then
-	for program in examples/*/main.go; do
-		go install "$path/$(dirname "$program")@$version"
-	done
+	go install "$path/cmd/webdelivery@$version"
 	ls "$scratch/bin"
 	exit
 fi

@@ -34,6 +34,5 @@
 // [Server.AddEvents]. Change other properties with an [Option]. Where the service document leaves something open, the
 // server uses one of several forms; [Dialect] selects another. Servers share nothing, so tests can run in parallel.
 //
-// Outside a test, use [Start] instead of [NewServer]. The program examples/emulator in the repository runs a fake
-// service.
+// Outside a test, use [Start] instead of [NewServer]. The command "webdelivery emulator" runs a fake service.
 package webdeliverytest

@@ -8,8 +8,6 @@ wrong() {
 	exit 2
 }
 
-# Without settings the program would purge at a fake service, and the job would pass.
-[[ -n ${WEBDELIVERY_BASE_URL:-} ]] || wrong "set WEBDELIVERY_BASE_URL and the other WEBDELIVERY_... variables in env"
 case ${URIS:+u}${FILE:+f}${SINCE:+s} in
 u | f | s) ;;
 "") wrong "nothing to purge: set uris, file, or since and base-url" ;;
@@ -48,8 +46,8 @@ if [[ -z $PROGRAM ]]; then
 	gh release download "v$VERSION" --repo $repository --pattern "$archive" --dir "$scratch"
 	gh attestation verify "$scratch/$archive" --repo $repository --source-ref "refs/tags/v$VERSION" \
 		--signer-workflow $repository/.github/workflows/release.yml
-	tar -xzf "$scratch/$archive" -C "$scratch" webdelivery-purge
-	PROGRAM=$scratch/webdelivery-purge
+	tar -xzf "$scratch/$archive" -C "$scratch" webdelivery
+	PROGRAM=$scratch/webdelivery
 fi
 unset GH_TOKEN
 
@@ -57,7 +55,7 @@ read -ra flags <<<"${FLAGS//$'\n'/ }"
 token=$(od -An -N16 -tx1 /dev/urandom | tr -d ' ')
 echo "::stop-commands::$token" # a line of the service is text, whatever is in it
 # The bash of macOS takes an empty array for an unset one, hence the +.
-"$PROGRAM" -json ${flags[@]+"${flags[@]}"} -base "$BASE_URL" -file "$FILE" >"$scratch/result" &
+"$PROGRAM" purge ${flags[@]+"${flags[@]}"} -o json --base "$BASE_URL" -f "$FILE" >"$scratch/result" &
 program=$!
 trap 'waiting=y; kill -TERM "$program" || :' INT TERM # a job that is canceled; the program says how to wait again
 waiting=y

@@ -126,7 +126,7 @@ func changeRules() []Rule {
 			})
 		}),
 		stated("8", "a list has at most 50,000 entries", func(p *probe) {
-			p.need(p.FullList != "", "it needs -full-list")
+			p.need(p.FullList != "", "it needs --full-list")
 			total := p.read(listPath(p.FullList) + "/entries?count=1").at("total").integer()
 			p.need(total == 50_000, "the list that should be full has %d entries", total)
 			p.sendEntries(p.FullList, []string{"2001:db8:ffff:ffff::1"}).refused("to a full list")
@@ -147,7 +147,7 @@ func changeRules() []Rule {
 
 // emptied runs a check on the WriteList. The list must be empty before, and emptied empties it afterwards.
 func (p *probe) emptied(test func()) {
-	p.need(p.WriteList != "", "it needs -write-list")
+	p.need(p.WriteList != "", "it needs --write-list")
 	p.need(p.total() == 0, "the list that may be written is not empty")
 	defer func() { // even if the check ends within
 		p.strict = false
@@ -258,7 +258,7 @@ func (p *probe) clear() bool {
 
 // deleteList deletes the DeleteList, once for all rules about it.
 func (p *probe) deleteList() response {
-	p.need(p.DeleteList != "", "it needs -delete-list")
+	p.need(p.DeleteList != "", "it needs --delete-list")
 	if p.listDeleted == nil {
 		r := p.send(http.MethodDelete, listPath(p.DeleteList), nil, p.User.basic)
 		p.listDeleted = &r

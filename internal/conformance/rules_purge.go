@@ -47,7 +47,7 @@ func (p *probe) purges(count int, body object, who as) []response {
 
 // paced sends requests that may count against the purge rate.
 func (p *probe) paced(count int, send func() response) []response {
-	p.need(p.PurgeURI != "", "it needs -purge-uri")
+	p.need(p.PurgeURI != "", "it needs --purge-uri")
 	if count > 1 {
 		p.pause(time.Second)
 	}
@@ -169,7 +169,7 @@ func purgeRules() []Rule {
 		unseen("4.4", "exact purges are protocol-specific and prefix purges are not", unobservable),
 		unseen("4.4", "a prefix purge reaches everything under it", unobservable),
 		stated("4.4", "a wildcard domain of a property is accepted", func(p *probe) {
-			p.need(p.PurgeWildcard != "", "it needs -purge-wildcard")
+			p.need(p.PurgeWildcard != "", "it needs --purge-wildcard")
 			p.taken("a wildcard domain", purgeOf("EXPIRE", uri(prefix, p.PurgeWildcard)))
 		}),
 		stated("4.4", "a wildcard domain of no property is rejected", func(p *probe) {

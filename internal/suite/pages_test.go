@@ -41,6 +41,9 @@ func TestPagesAreTrue(t *testing.T) {
 	tests := map[string]bool{} // and files of tests
 	for name, text := range sources {
 		base := path.Base(name)
+		if strings.HasPrefix(name, "examples/") && base == "main.go" {
+			examples.WriteString("\n" + text)
+		}
 		if !strings.HasSuffix(base, "_test.go") {
 			continue
 		}
@@ -57,13 +60,6 @@ func TestPagesAreTrue(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			compiled := examples.String()
-			if strings.HasPrefix(name, "examples/") {
-				for source, text := range sources {
-					if path.Dir(source) == path.Dir(name) {
-						compiled += "\n" + text
-					}
-				}
-			}
 			compiled += strings.ReplaceAll(compiled, "\n\t", "\n") // a block may be the body of a function
 			for _, block := range goBlock.FindAllStringSubmatch(page, -1) {
 				if name == "README.md" && strings.HasPrefix(block[1], "package main\n") {
@@ -254,15 +250,22 @@ func TestFilesThatPagesNameExist(t *testing.T) {
 	}
 }
 
-// Every program is in the list of programs.
+// Every example is in the list of examples, and every command in that of commands.
 func TestEveryProgramIsFound(t *testing.T) {
 	t.Parallel()
 	list := readPage(t, "examples/README.md")
-	programs, err := fs.Glob(os.DirFS(root), "examples/*/main.go")
-	require.NoError(t, err)
+	programs := regexp.MustCompile(`(?m)^examples/(\S+)/main\.go$`).FindAllStringSubmatch(strings.Join(slices.Sorted(maps.Keys(texts(t, ".go"))), "\n"), -1)
 	require.NotEmpty(t, programs)
 	for _, program := range programs {
-		assert.Contains(t, list, "]("+path.Base(path.Dir(program))+")")
+		assert.Contains(t, list, "]("+program[1]+")")
+	}
+	list = readPage(t, "cmd/webdelivery/README.md")
+	_, text, _ := strings.Cut(readPage(t, "cmd/webdelivery/main.go"), "\nvar commands = ")
+	text, _, _ = strings.Cut(text, "\n}")
+	commands := regexp.MustCompile(`(\w+)\.Command,`).FindAllStringSubmatch(text, -1)
+	require.Greater(t, len(commands), 5)
+	for _, command := range commands {
+		assert.Contains(t, list, "\n| `"+command[1]+"` | ")
 	}
 }
 

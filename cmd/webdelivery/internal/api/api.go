@@ -1,0 +1,90 @@
+// Package api has the command for any request to the service.
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+
+	"github.com/spf13/cobra"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/cmd/webdelivery/internal/cli"
+)
+
+const help = `Send a request to the service, and print the body of the response as it is,
+also that of an error. PATH is below the customer and the version, or a full
+URL below them: credentials go nowhere else.`
+
+const example = `  webdelivery api GET /tasks --query since=2026-11-20T00:00:00 | jq
+  webdelivery api GET /config/networklists --query count=100 -i
+  webdelivery api POST /config/networklists/42/entries -f entries.json`
+
+// Command returns the command.
+func Command(app *cli.App) *cobra.Command {
+	c := &cobra.Command{
+		Use: "api METHOD PATH", Short: "Send any request to the service", Long: help, Example: example, Args: cobra.ExactArgs(2),
+	}
+	query := c.Flags().StringArray("query", nil, "add this `name=value` to the query, escaped; may be repeated")
+	file := c.Flags().StringP("file", "f", "", "send the JSON in this `file`; - is standard input")
+	headers := c.Flags().BoolP("headers", "i", false, "print the status and the headers first")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		path := args[1]
+		for _, pair := range *query {
+			mark := map[bool]string{true: "&", false: "?"}[strings.Contains(path, "?")]
+			name, value, _ := strings.Cut(pair, "=")
+			path += mark + url.QueryEscape(name) + "=" + url.QueryEscape(value)
+		}
+		var in any // no body
+		if *file != "" {
+			opened, err := app.Open(*file)
+			if err != nil {
+				return err
+			}
+			defer opened.Close()
+			text, err := io.ReadAll(opened)
+			if err != nil {
+				return err
+			}
+			in = json.RawMessage(text)
+		}
+		var last atomic.Pointer[http.Response] // a login may go on in the background
+		client, err := app.Connect(webdelivery.WithMiddleware(func(next http.RoundTripper) http.RoundTripper {
+			return middleware(func(r *http.Request) (*http.Response, error) {
+				response, err := next.RoundTrip(r)
+				last.Store(response)
+				return response, err
+			})
+		}))
+		if err != nil {
+			return err
+		}
+		var body json.RawMessage
+		err = client.Do(c.Context(), strings.ToUpper(args[0]), path, in, &body)
+		response := last.Load() //nolint:bodyclose // the client closes it
+		if refused, ok := errors.AsType[*webdelivery.Error](err); ok {
+			body, response = refused.Body, &http.Response{StatusCode: refused.StatusCode, Header: refused.Header}
+		}
+		if *headers && response != nil && response.StatusCode != 0 {
+			fmt.Fprintf(app.Out, "%d %s\r\n", response.StatusCode, http.StatusText(response.StatusCode))
+			_ = response.Header.WriteSubset(app.Out, map[string]bool{"Set-Cookie": true}) // Write tells
+			fmt.Fprint(app.Out, "\r\n")
+		}
+		if webdelivery.OutcomeOf(err) == webdelivery.OutcomeUnknown {
+			err = cli.Advise(err, "the service may have done it: look before you send it again")
+		}
+		_, failed := app.Out.Write(body)
+		return errors.Join(err, failed)
+	}
+	return c
+}
+
+type middleware func(*http.Request) (*http.Response, error)
+
+// RoundTrip calls the function.
+func (m middleware) RoundTrip(r *http.Request) (*http.Response, error) { return m(r) }

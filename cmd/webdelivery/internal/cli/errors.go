@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/webdelivery/webdelivery-go"
+)
+
+// Exit codes of every command.
+const (
+	Done   = 0
+	Failed = 1
+	Misuse = 2 // wrong usage; nothing was done
+	Partly = 3 // a part was done
+)
+
+// Exit is an error with an exit code of its own.
+type Exit struct {
+	Code int
+	Err  error
+}
+
+// Error returns the text of Err.
+func (e *Exit) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *Exit) Unwrap() error { return e.Err }
+
+// Misused returns an error of the command line.
+func Misused(format string, args ...any) error { return &Exit{Misuse, fmt.Errorf(format, args...)} }
+
+// Ended returns the error of a command that did several things: good of them succeeded, and the others failed with
+// these errors. It returns nil if none failed.
+func Ended(good int, failed ...error) error {
+	err := errors.Join(failed...)
+	switch {
+	case err == nil:
+		return nil
+	case good == 0:
+		return &Exit{Failed, err}
+	default:
+		return &Exit{Partly, err}
+	}
+}
+
+// Advise adds the next step to an error. It is printed on a line of its own, instead of the step that is known for the
+// error.
+func Advise(err error, step string) error { return &advised{err, step} }
+
+type advised struct {
+	error
+
+	step string
+}
+
+func (a *advised) Unwrap() error { return a.error }
+
+// report prints what went wrong and what to do about it, and returns the exit code.
+func (a *App) report(err error) int {
+	if err == nil {
+		return Done
+	}
+	for line := range strings.SplitSeq(WithFlags(err.Error()), "\n") { // one for each of several errors
+		a.Tell("%s", strings.TrimPrefix(line, "webdelivery: "))
+	}
+	if step := nextStep(err); step != "" {
+		a.Tell("%s", step)
+	}
+	return code(err)
+}
+
+// Tell prints a line on standard error.
+func (a *App) Tell(format string, args ...any) {
+	a.Show("")
+	fmt.Fprintf(a.Err, "webdelivery: "+format+"\n", args...)
+}
+
+func code(err error) int {
+	var exit *Exit
+	switch {
+	case errors.As(err, &exit):
+		return exit.Code
+	case errors.Is(err, webdelivery.ErrInvalid):
+		return Misuse
+	case errors.As(err, new(*webdelivery.PartialError)), errors.As(err, new(*webdelivery.IncompleteError)):
+		return Partly
+	default:
+		return Failed
+	}
+}
+
+// WithFlags changes the advice of an error that only a Go program can follow.
+func WithFlags(text string) string { return inFlags.Replace(text) }
+
+var inFlags = strings.NewReplacer("; use https or WithPlainHTTP", "; use https",
+	"; a longer Lookback finds such events", "; a longer --lookback finds such events",
+	"; set AcceptGap to go on without them", "; --accept-gap goes on without them",
+	"or use Prefix for", "or add --both for both protocols, or --prefix for", "use Prefix", "add --prefix")
+
+// nextStep says what to do about an error of the service or of the settings. If nothing is known, it returns "".
+func nextStep(err error) string {
+	var own *advised
+	var unreachable *net.OpError
+	var unknown *net.DNSError
+	switch {
+	case errors.As(err, &own):
+		return own.step
+	case errors.Is(err, webdelivery.ErrUnauthorized):
+		return "check WEBDELIVERY_USERNAME and WEBDELIVERY_PASSWORD"
+	case errors.Is(err, webdelivery.ErrForbidden):
+		return "use a WEBDELIVERY_USERNAME that has the right to do this"
+	case errors.Is(err, webdelivery.ErrNotFound):
+		return "check WEBDELIVERY_BASE_URL and WEBDELIVERY_CUSTOMER, and the id, if you gave one"
+	case errors.As(err, new(*webdelivery.Error)) && (errors.As(err, &unknown) || errors.As(err, &unreachable) && unreachable.Op == "dial"):
+		return "check WEBDELIVERY_BASE_URL, and that the service is running"
+	default:
+		return ""
+	}
+}

@@ -1,0 +1,359 @@
+// Package events has the commands that export and follow events.
+package events
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/cmd/webdelivery/internal/cli"
+	"github.com/webdelivery/webdelivery-go/cmd/webdelivery/internal/events/table"
+)
+
+const exportHelp = `Export the events of a time range, in order of their time, each once. If events
+are missing at the end, the exit code is 3.
+`
+
+const followHelp = `Follow events until ^C. They are written --delay after they happened, because
+some are recorded late. Those recorded up to --lookback after they happened
+follow out of order; later ones are missing, and counted. When the service or
+the collector fails, the command says so and tries again. After a stop of days,
+events are gone; only with --accept-gap does it go on without them.
+
+--metrics serves http://ADDRESS/metrics: webdelivery_export_lag_seconds (now
+minus the time up to which all is delivered), webdelivery_export_events_total,
+webdelivery_export_late_events_total (recorded too late, and missing), and
+webdelivery_export_rejected_events_total.
+`
+
+const where = `
+Without one of these flags, events go to standard output:
+
+  --dir DIR   files such as events-000000000001-20261120T120000Z.csv; a file
+              appears when it is complete, and never changes again. After a
+              stop or kill -9 the same command continues, and each event is in
+              one file. --since and --until count from the first run.
+  --hec URL   a Splunk HTTP Event Collector, its token in SPLUNK_HEC_TOKEN
+  --otlp URL  OTLP logs in JSON, for a collector of OpenTelemetry, with headers
+              such as api-key=SECRET in OTEL_EXPORTER_OTLP_HEADERS
+
+A collector needs --cursor FILE, which says how far it is; the same command
+continues there. While the collector fails, the command waits. What arrives
+twice has the same event.key, by which a search can drop it. An event that is
+refused alone, while the collector takes others, is appended to FILE.rejected.
+A URL without a path gets /services/collector/event or /v1/logs.
+
+Do not open csv in a spreadsheet, which may execute a cell that begins with =.
+ecs is the Elastic Common Schema, in lines, with the rest below webdelivery.
+For Parquet:
+
+  duckdb -c "COPY (FROM 'DIR/*.ndjson') TO 'events.parquet'"`
+
+// Command returns the command.
+func Command(app *cli.App) *cobra.Command {
+	return cli.Group("events", "Export security events, or follow them",
+		"The service keeps security events for three days and the current day of UTC.", export(app), follow(app))
+}
+
+func export(app *cli.App) *cobra.Command {
+	c := &cobra.Command{
+		Use: "export", Short: "Export the events of a time range", Long: exportHelp + where, Args: cobra.NoArgs,
+		Example: `  webdelivery events export --since 1h --filter event_action==BLOCK -o ndjson |
+    jq -r .client_ip
+  webdelivery events export --since yesterday --until today --dir november-20`,
+	}
+	var times cli.Range
+	times.Flags(c.Flags(), "24h")
+	f := newFlags(c, "100MB", 0)
+	limit := c.Flags().Uint32("limit", 0, "at most this `number` of events; 0 is all")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		now := time.Now().UTC().Truncate(time.Second)
+		start, end, err := times.Times(now)
+		if err != nil {
+			return err
+		}
+		if end.IsZero() {
+			end = now
+		}
+		return f.run(c, app, start, end, func(j *job) error {
+			j.limit = int64(*limit)
+			return j.copy(c.Context())
+		})
+	}
+	return c
+}
+
+func follow(app *cli.App) *cobra.Command {
+	c := &cobra.Command{
+		Use: "follow", Short: "Write events as they come, until ^C", Long: followHelp + where, Args: cobra.NoArgs,
+		Example: `  webdelivery events follow -o ndjson | jq -c '[.client_ip, .rule_id]'
+  webdelivery events follow -o ecs --dir /var/log/webdelivery --rotate 10m
+  webdelivery events follow --otlp https://otel.example.com:4318 \
+    --cursor otel.cursor --metrics localhost:9755`,
+	}
+	var since, address string
+	cli.SinceFlag(c.Flags(), &since, "1h")
+	f := newFlags(c, "1h", 20*time.Minute)
+	f.delay = cli.Duration(5 * time.Minute)
+	c.Flags().Var(&f.delay, "delay", "write events this `duration` after they happened")
+	c.Flags().StringVar(&address, "metrics", "", "`address` on which to serve metrics, such as localhost:9755")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		start, err := cli.ParseTime("--since", since, time.Now())
+		if err != nil {
+			return err
+		}
+		if f.delay < cli.Duration(time.Second) {
+			return cli.Misused("--delay must be 1s or more")
+		}
+		return f.run(c, app, start, time.Time{}, func(j *job) error { return j.follow(c.Context(), address) })
+	}
+	return c
+}
+
+// flags are those of both commands.
+type flags struct {
+	filter                          *cli.Filter
+	format                          *string
+	columns, dir, hec, otlp, cursor string
+	rotate                          rotation
+	lookback, delay                 cli.Duration
+	acceptGap                       bool
+}
+
+func newFlags(c *cobra.Command, rotate string, lookback time.Duration) *flags {
+	f := &flags{filter: cli.FilterFlag(c.Flags()), format: cli.Format(c, "csv", "ndjson", "ecs"), lookback: cli.Duration(lookback)}
+	_ = f.rotate.set(rotate)
+	c.Flags().StringVar(&f.columns, "columns", allColumns, "comma-separated `names` of dimensions, in the order of the columns; default 13")
+	c.Flags().Lookup("columns").DefValue = "" // too long for the help
+	c.Flags().StringVar(&f.dir, "dir", "", "write files into this `folder`")
+	c.Flags().Func("rotate", "complete a file of --dir at this age or `size`, such as 10m or 100MB; default "+rotate, f.rotate.set)
+	c.Flags().StringVar(&f.hec, "hec", "", "send to the Splunk HTTP Event Collector at this `URL`")
+	c.Flags().StringVar(&f.otlp, "otlp", "", "send OTLP logs to this `URL`")
+	c.Flags().StringVar(&f.cursor, "cursor", "", "`file` that holds how far --hec or --otlp is")
+	c.Flags().Var(&f.lookback, "lookback", "read events that are recorded up to this `duration` after they happened")
+	c.Flags().BoolVar(&f.acceptGap, "accept-gap", false, "continue although the service has deleted events since")
+	return f
+}
+
+// run connects the service with where the events go, and does what do says. An end of zero means that there is none.
+func (f *flags) run(c *cobra.Command, app *cli.App, start, end time.Time, do func(*job) error) error {
+	to, err := f.collector(c)
+	if err != nil {
+		return err
+	}
+	client, err := app.Connect(webdelivery.WithLogger(slog.New(warnings{app})))
+	if err != nil {
+		return err
+	}
+	columns := strings.Split(strings.ReplaceAll(f.columns, " ", ""), ",")
+	query := webdelivery.EventsQuery{Start: start, End: end, Dimensions: columns, Filter: f.filter.Expr}
+	position := new(webdelivery.CursorFile) // standard output has none
+	switch {
+	case f.dir != "":
+		position, err = openFolder(f.dir, asked(c), &query)
+	case to != nil:
+		position, err = webdelivery.OpenCursorFile(f.cursor)
+	}
+	if err != nil {
+		return err
+	}
+	defer position.Close()
+	m := &meters{app: app, delay: time.Duration(f.delay)}
+	m.reach(cmp.Or(position.Cursor.Time(), query.Start))
+	m.export = client.Stats.NewExport(query, position.Cursor, webdelivery.ExportOptions{
+		Lookback: time.Duration(f.lookback), Delay: m.delay, AcceptGap: f.acceptGap, MaxOutage: math.MaxInt64,
+	})
+	j := &job{meters: m, query: query}
+	lines := table.New(*f.format, columns)
+	switch {
+	case to != nil:
+		j.said, j.to = "delivered", to
+		to.meters, to.cursor, to.rejects, to.encode = m, position, f.cursor+".rejected", to.encoder(columns)
+	case f.dir != "":
+		j.said = "written to " + f.dir
+		j.to = &folder{meters: m, name: f.dir, cursor: position, table: lines, rotate: &f.rotate}
+	default:
+		out := bufio.NewWriter(app.Out)
+		_, _ = out.WriteString(lines.Header) // a later call returns the error
+		j.to = &stream{meters: m, table: lines, out: out}
+	}
+	j.bar = !end.IsZero() && (j.said != "" || !app.OutTerminal) // not between the rows on a terminal
+	if j.said != "" {
+		err = j.to.Commit(c.Context(), false) // a restart before the first event begins at the same time
+	}
+	if err != nil {
+		return err
+	}
+	return do(j)
+}
+
+// allColumns are the dimensions that the service document names.
+const allColumns = "event_timestamp_ms,event_type,event_action,event_severity,rule_id,waf_action,client_ip," +
+	"client_connection_remote_ip,client_country_code,client_asn,client_browser,domain,property"
+
+// collector checks the flags that say where the events go, and returns the collector, if it is one.
+func (f *flags) collector(c *cobra.Command) (*collector, error) {
+	sends := f.hec != "" || f.otlp != ""
+	switch {
+	case f.hec != "" && f.otlp != "", sends && f.dir != "":
+		return nil, cli.Misused("give one of --dir, --hec and --otlp; for more, start more processes, each with its own --cursor")
+	case sends != (f.cursor != ""):
+		return nil, cli.Misused("--hec and --otlp need --cursor, and nothing else takes it")
+	case sends && c.Flags().Changed("output"):
+		return nil, cli.Misused("a collector gets its own format: leave out --output")
+	case (c.Flags().Changed("dir") || c.Flags().Changed("rotate")) && f.dir == "":
+		return nil, cli.Misused("--dir is missing or empty")
+	case f.hec != "":
+		return newCollector(hec, f.hec)
+	case f.otlp != "":
+		return newCollector(otlp, f.otlp)
+	}
+	return nil, nil
+}
+
+// asked returns the command with the flags that all runs with a folder must share.
+func asked(c *cobra.Command) string {
+	text := c.CommandPath()
+	c.Flags().Visit(func(flag *pflag.Flag) {
+		if slices.Contains([]string{"since", "until", "filter", "columns", "limit", "output"}, flag.Name) {
+			text += " --" + flag.Name + " '" + flag.Value.String() + "'"
+		}
+	})
+	return text
+}
+
+// job copies events to a sink.
+type job struct {
+	*meters
+
+	to    sink
+	query webdelivery.EventsQuery
+	limit int64
+	rows  int64  // all, those of earlier runs included
+	said  string // after the number of events; "" if there is no stored position
+	bar   bool   // show progress
+	shown time.Time
+}
+
+// copy exports the time range.
+func (j *job) copy(ctx context.Context) error {
+	position := j.export.Cursor()
+	if j.rows = position.Count(); j.limit > 0 && j.rows >= j.limit || !position.Reached().Before(j.query.End) {
+		j.app.Tell("the export is complete, with %d events up to %s; for newer ones, begin another one or follow",
+			j.rows, j.query.End.Format(time.RFC3339))
+		return nil
+	}
+	read, failed := j.each(ctx, j.export.All(ctx))
+	return j.end(ctx, read, failed)
+}
+
+// follow copies events as they come, in rounds, until ctx ends.
+func (j *job) follow(ctx context.Context, address string) error {
+	if err := j.serve(ctx, address); err != nil {
+		return err
+	}
+	var read, failed error
+	for round := range j.export.Follow(ctx, j.delay) {
+		if read, failed = j.each(ctx, round); read == nil && failed == nil {
+			failed = j.to.Commit(ctx, false)
+		}
+		if read != nil || failed != nil {
+			break
+		}
+		j.tell()
+	}
+	return j.end(ctx, read, failed)
+}
+
+// end commits, says how many events have a place, and returns what ended the command: an error of the service, or of the
+// output.
+func (j *job) end(ctx context.Context, read, failed error) error {
+	if failed == nil && !errors.Is(read, webdelivery.ErrInvalid) {
+		failed = j.to.Commit(ctx, true)
+	}
+	j.app.Show("")
+	err := errors.Join(read, failed)
+	stopped := ctx.Err() != nil && (failed == nil || errors.Is(failed, ctx.Err())) // it sends the rest again
+	next := "; the same command continues"
+	switch {
+	case stopped && j.delay > 0:
+		err = read
+	case err == nil:
+		next = ""
+	case stopped:
+		err = errors.New("interrupted")
+	case failed == nil && (errors.As(err, new(*webdelivery.LateError)) || errors.As(err, new(*webdelivery.IncompleteError))):
+		next = ""
+		err = cli.Advise(&cli.Exit{Code: cli.Partly, Err: err}, "to get what is recorded by now, export again, into another --dir if you gave one")
+	}
+	if j.said != "" && (err == nil || j.delivered.Load() > 0) {
+		j.app.Tell("%d events %s%s", j.delivered.Load(), j.said, next)
+	}
+	return err
+}
+
+// each copies rows. It returns the error of the service, and that of the output.
+func (j *job) each(ctx context.Context, rows iter.Seq2[webdelivery.Row, error]) (read, failed error) {
+	unchecked := j.query.Dimensions
+	for row, err := range rows {
+		if err != nil {
+			return err, nil
+		}
+		for _, column := range unchecked {
+			if _, ok := row.Get(column); !ok {
+				return nil, fmt.Errorf("the service sends no column %q", column)
+			}
+		}
+		unchecked = nil
+		value, _ := row.Get(webdelivery.DimEventTimestamp) // the service always sends it
+		at, err := value.Time()
+		if err == nil {
+			err = j.to.Write(ctx, row, at)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if j.rows++; j.rows == j.limit {
+			break
+		}
+		if j.bar && time.Since(j.shown) > 200*time.Millisecond {
+			j.shown = time.Now()
+			part := float64(at.Sub(j.query.Start)) / float64(j.query.End.Sub(j.query.Start))
+			j.app.Show(fmt.Sprintf("%s %d events", cli.Bar(int(100*part)), j.rows))
+		}
+	}
+	return nil, nil
+}
+
+// warnings prints what an export does not return but logs: late events, and rounds that have failed.
+type warnings struct{ app *cli.App }
+
+// Enabled reports whether the level is that of a warning.
+func (w warnings) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelWarn }
+
+// Handle prints the warnings of an export. Those of single requests are not interesting.
+func (w warnings) Handle(_ context.Context, r slog.Record) error {
+	r.Attrs(func(a slog.Attr) bool {
+		if r.Message == "webdelivery: statistics" && a.Key == "warning" {
+			w.app.Tell("%s", cli.Printable(strings.TrimPrefix(cli.WithFlags(a.Value.String()), "webdelivery: ")))
+		}
+		return true
+	})
+	return nil
+}
+
+// WithAttrs and WithGroup change nothing.
+func (w warnings) WithAttrs([]slog.Attr) slog.Handler { return w }
+func (w warnings) WithGroup(string) slog.Handler      { return w }

@@ -1,0 +1,380 @@
+// Package purge has the command that removes content from the caches.
+package purge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/cmd/webdelivery/internal/cli"
+	"github.com/webdelivery/webdelivery-go/redislimit"
+	"github.com/webdelivery/webdelivery-go/redisqueue"
+)
+
+const help = `Remove content from the caches: any number of URIs, in few requests. Give them
+as arguments, in a file, or pipe them in, one on each line. With --base, they
+are paths of files as git prints them; an index.html also purges its directory.
+
+Standard output has a line for each transaction, standard error one for each
+URI that failed, with the outcome: not applied, or unknown. Purging a URI again
+does no harm. No more are read after a failure that no URI causes.
+
+With --redis, all processes that name the same Redis or Valkey share one queue.
+Put a password into REDIS_URL instead, because arguments are not secret.
+
+-o json prints {"transactions": [{"id", "status", "uris"}], "failed": [{"uri",
+"outcome", "error"}], "stopped"}; stopped says why not all was read.`
+
+// Command returns the command.
+func Command(app *cli.App) *cobra.Command {
+	j := &job{app: app, Transactions: []*transaction{}, Failed: []failure{}, accepted: map[int64]int{}}
+	c := &cobra.Command{
+		Use: "purge URI...", Short: "Remove content from the caches", Long: help, Args: cobra.ArbitraryArgs, RunE: j.run,
+		Example: `  webdelivery purge --wait https://www.example.com/app.css
+  webdelivery purge --prefix -f directories.txt
+  git diff --name-only HEAD~1 | webdelivery purge --base https://www.example.com/`,
+	}
+	flags := c.Flags()
+	flags.StringVarP(&j.file, "file", "f", "", "`file` with the URIs; - is standard input")
+	flags.Func("base", "`URL` that paths are below, such as https://www.example.com/", j.setBase)
+	flags.BoolVar(&j.prefix, "prefix", false, "purge everything that begins with a URI, over http and https")
+	flags.BoolVar(&j.both, "both", false, "purge each URI over http and https; URIs then need no protocol")
+	flags.BoolVar(&j.expire, "expire", false, "expire instead: caches may serve stale content while the origin is down")
+	flags.StringVar(&j.redis, "redis", "", "`URL` such as redis://redis.example.com:6379; default REDIS_URL")
+	j.waiting.Flags(flags, "wait until the transactions have ended")
+	j.format = cli.Format(c, "table", "json")
+	c.AddCommand(status(app))
+	return c
+}
+
+func status(app *cli.App) *cobra.Command {
+	var waiting cli.Waiting
+	c := &cobra.Command{
+		Use: "status ID...", Short: "Show transactions of purges, or wait for them", Args: cobra.MinimumNArgs(1),
+		Long: "Show transactions of purges. With --wait, the exit code is 1 if none of them\nended well, and 3 if some did.",
+	}
+	waiting.Flags(c.Flags(), "wait until the transactions have ended")
+	format := cli.Format(c, cli.Formats...)
+	c.RunE = func(c *cobra.Command, ids []string) error {
+		all := make([]*transaction, len(ids))
+		for i, text := range ids {
+			id, err := strconv.ParseUint(text, 10, 63)
+			if id == 0 || err != nil {
+				return cli.Misused("%q is not the id of a transaction, a number above 0", text)
+			}
+			all[i] = &transaction{ID: int64(id)}
+		}
+		client, err := app.Connect()
+		if err != nil {
+			return err
+		}
+		good, failed := read(c.Context(), app, client, waiting, all)
+		return cli.Ended(good, failed, write(app, *format, all))
+	}
+	return c
+}
+
+// job is a purge. It is also the document of -o json.
+type job struct {
+	app                  *cli.App
+	base                 *url.URL // nil or empty without one
+	file, redis          string   // redis is the URL, then the address
+	prefix, both, expire bool
+	waiting              cli.Waiting
+	format               *string
+
+	mu           sync.Mutex
+	Transactions []*transaction `json:"transactions"`
+	Failed       []failure      `json:"failed"`
+	Stopped      string         `json:"stopped,omitempty"` // why some URIs were not read
+	count        int            // of URIs that were accepted
+	accepted     map[int64]int  // how many of them each transaction has
+	errs         []error        // all failures; may contain nil
+}
+
+type failure struct {
+	URI     string `json:"uri"`
+	Outcome string `json:"outcome"`
+	Error   string `json:"error"`
+}
+
+func (j *job) run(c *cobra.Command, args []string) error {
+	ctx := c.Context()
+	lines, err := j.app.Lines(args, j.file, "no URIs; give some, or --file, or pipe them in; see webdelivery purge --help")
+	if err != nil {
+		return err
+	}
+	client, queue, err := j.connect(ctx)
+	if err != nil {
+		return err
+	}
+	done := make(chan struct{})
+	go j.purge(ctx, queue, lines, done)
+	j.show(queue, done)
+	_ = queue.Close(ctx) // every caller has its result
+	for _, id := range slices.Sorted(maps.Keys(j.accepted)) {
+		j.Transactions = append(j.Transactions, &transaction{ID: id, Status: "SUBMITTED", URIs: j.accepted[id]})
+	}
+	good := len(j.Transactions)
+	if good+len(j.errs) == 0 {
+		return cli.Misused("nothing to purge; put one URI on each line")
+	}
+	var failed error
+	if j.waiting.Wait {
+		good, failed = read(ctx, j.app, client, j.waiting, j.Transactions)
+	}
+	if *j.format == "json" {
+		err = j.app.JSON(j, true)
+	} else if len(j.Transactions) > 0 {
+		err = write(j.app, *j.format, j.Transactions)
+	}
+	return cli.Ended(good, append(j.errs, failed, err)...)
+}
+
+// purge reads the lines and hands each URI to the queue in a call of its own, which returns its outcome.
+func (j *job) purge(ctx context.Context, queue queue, lines iter.Seq2[string, error], done chan<- struct{}) {
+	defer close(done)
+	var unread error
+	calls, reading := errgroup.WithContext(ctx)
+	calls.SetLimit(5_000)
+	for line, err := range lines {
+		if err == nil {
+			err = context.Cause(reading) // a call may have failed meanwhile
+		}
+		if err != nil {
+			unread = fmt.Errorf("not all was read: %w", err)
+			break
+		}
+		uris, err := j.uris(line)
+		if err != nil {
+			_ = j.fail(line, err) // the next line may be right
+		}
+		for _, uri := range uris {
+			calls.Go(func() error {
+				receipts, err := queue.Purge(ctx, uri)
+				if err != nil {
+					return j.fail(uri.URIPattern, err)
+				}
+				j.mu.Lock()
+				defer j.mu.Unlock()
+				j.accepted[receipts[0].TransactionID]++
+				j.count++
+				return nil
+			})
+		}
+	}
+	err := calls.Wait()
+	if _, limiter := errors.AsType[*redislimit.UnavailableError](err); limiter || errors.Is(err, redisqueue.ErrRedis) {
+		unread = j.noRedis(err)
+	}
+	if unread != nil {
+		j.Stopped = unread.Error()
+		j.errs = append(j.errs, unread)
+	}
+}
+
+// show shows every second how far the purge is.
+func (j *job) show(queue queue, done <-chan struct{}) {
+	for seconds := 1; ; seconds++ {
+		select {
+		case <-done:
+			j.app.Show("")
+			return
+		case <-time.After(time.Second):
+		}
+		j.mu.Lock()
+		text := fmt.Sprintf("%d s, %d URIs accepted", seconds, j.count)
+		j.mu.Unlock()
+		if own, ok := queue.(*webdelivery.PurgeQueue); ok {
+			if err := own.Stats().Err; err != nil {
+				text = fmt.Sprintf("%d s, retrying %s", seconds, strings.TrimPrefix(err.Error(), "webdelivery: "))
+			}
+		}
+		j.app.Show(text)
+	}
+}
+
+// fail records a URI that may have no transaction. It returns the error if other URIs would fail in the same way.
+func (j *job) fail(uri string, err error) error {
+	outcome := webdelivery.OutcomeOf(err).String()
+	if queued, ok := errors.AsType[*webdelivery.QueueError](err); ok && len(queued.Failures) > 0 {
+		err = queued.Failures[0].Err // without the URI, which the line has already
+	}
+	others := err
+	for _, own := range []error{webdelivery.ErrInvalid, webdelivery.ErrBadRequest, webdelivery.ErrHostRefused, webdelivery.ErrRefusedTogether} {
+		if errors.Is(err, own) {
+			others = nil
+		}
+	}
+	if refused, ok := errors.AsType[*webdelivery.ValidationError](err); ok {
+		err = errors.New(cli.WithFlags(refused.Reason))
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.Failed = append(j.Failed, failure{uri, outcome, err.Error()})
+	j.errs = append(j.errs, fmt.Errorf("%q: %s: %w", uri, outcome, err))
+	return others
+}
+
+func (j *job) setBase(text string) (err error) {
+	if j.base, err = url.Parse(text); text != "" && (err != nil || j.base.Host == "" || !strings.HasPrefix(j.base.Scheme, "http")) {
+		return errors.New("want a URL such as https://www.example.com/")
+	}
+	return nil
+}
+
+// uris returns the URIs of a line.
+func (j *job) uris(line string) (uris []webdelivery.PurgeURI, err error) {
+	urls := []string{line}
+	if j.base != nil && j.base.Host != "" {
+		if urls, err = below(j.base, line); err != nil {
+			return nil, err
+		}
+	}
+	if j.prefix { // that of a directory would purge its other files
+		return []webdelivery.PurgeURI{webdelivery.Prefix(urls[0])}, nil
+	}
+	for _, u := range urls {
+		if !j.both {
+			uris = append(uris, webdelivery.Exact(u))
+			continue
+		}
+		if protocol, rest, _ := strings.Cut(u, "://"); strings.EqualFold(protocol, "https") || strings.EqualFold(protocol, "http") {
+			u = rest
+		}
+		uris = append(uris, webdelivery.Exact("https://"+u), webdelivery.Exact("http://"+u))
+	}
+	return uris, nil
+}
+
+// below returns the URL of a file, and for an index.html that of its directory.
+func below(root *url.URL, name string) (urls []string, err error) {
+	if strings.HasPrefix(name, `"`) { // git quotes names with unusual characters as Go does
+		name, err = strconv.Unquote(name)
+	}
+	if err != nil || strings.Contains(name, "://") {
+		return nil, &webdelivery.ValidationError{Field: "path", Reason: "is not a path as git prints it; leave out --base for a URL"}
+	}
+	file := root.JoinPath(browsers.Replace((&url.URL{Path: name}).EscapedPath())).String()
+	if directory, isIndex := strings.CutSuffix(file, "/index.html"); isIndex {
+		return []string{file, directory + "/"}, nil
+	}
+	return []string{file}, nil
+}
+
+// browsers keeps characters that package url escapes and browsers do not, because a purge compares bytes.
+var browsers = strings.NewReplacer("%21", "!", "%27", "'", "%28", "(", "%29", ")")
+
+type queue interface {
+	Purge(ctx context.Context, uris ...webdelivery.PurgeURI) ([]*webdelivery.PurgeReceipt, error)
+	Close(ctx context.Context) error
+}
+
+// connect returns the client, and the queue of this process or, with Redis, that of all, who share a limit as well.
+func (j *job) connect(ctx context.Context) (client *webdelivery.Client, queue queue, err error) {
+	action := webdelivery.ActionPurge
+	if j.expire {
+		action = webdelivery.ActionExpire
+	}
+	if j.redis == "" && !j.app.Fake() { // what a fake service gets is not the fleet's
+		j.redis = os.Getenv("REDIS_URL")
+	}
+	if j.redis == "" {
+		if client, err = j.app.Connect(); err == nil {
+			queue, err = client.Purge.NewQueue(webdelivery.QueueOptions{Action: action})
+		}
+		return client, queue, err
+	}
+	logging.Disable() // the command reports what fails
+	parsed, err := redis.ParseURL(j.redis)
+	if err != nil { // it may contain the password
+		return nil, nil, cli.Misused("the URL of Redis cannot be used; want one such as redis://redis.example.com:6379")
+	}
+	o := redislimit.ClientOptions(parsed.Addr)
+	o.Username, o.Password, o.DB, o.TLSConfig = parsed.Username, parsed.Password, parsed.DB, parsed.TLSConfig
+	j.redis = parsed.Addr
+	rdb := redis.NewUniversalClient(o)
+	if err = rdb.Ping(ctx).Err(); err != nil {
+		return nil, nil, j.noRedis(err)
+	}
+	limiter, err := redislimit.New(rdb)
+	if err == nil {
+		client, err = j.app.Connect(webdelivery.WithSharedLimiter(limiter))
+	}
+	if err == nil {
+		queue, err = redisqueue.New(rdb, client, redisqueue.Options{Action: action})
+	}
+	return client, queue, err
+}
+
+func (j *job) noRedis(err error) error {
+	advice := "check that Redis or Valkey works there, or purge without --redis and REDIS_URL"
+	if redis.IsAuthError(err) || redis.IsPermissionError(err) {
+		advice = "check its user in the URL: the password, and the permissions that packages redislimit and redisqueue list"
+	}
+	return cli.Advise(fmt.Errorf("the Redis at %s: %w", j.redis, err), advice)
+}
+
+// transaction is a purge that the service has accepted.
+type transaction struct {
+	ID          int64  `json:"id,string"` // a text, because jq and others round large numbers
+	Status      string `json:"status"`    // the service's word, or SUBMITTED
+	Progress    int    `json:"progress"`  // percent of the caches
+	Description string `json:"description,omitempty"`
+	URIs        int    `json:"uris,omitempty"` // 0 is not known
+}
+
+// read reads one transaction after the other, and with --wait until it has ended. Meanwhile the service carries out all.
+func read(ctx context.Context, app *cli.App, client *webdelivery.Client, waiting cli.Waiting, all []*transaction) (good int, failed error) {
+	ctx, stop := waiting.Context(ctx)
+	defer stop()
+	get := client.Purge.Status
+	if waiting.Wait {
+		get = func(ctx context.Context, id int64) (*webdelivery.Transaction, error) {
+			return client.Purge.Wait(ctx, id, app.Poll(fmt.Sprint("of transaction ", id)))
+		}
+	}
+	for _, t := range all {
+		tx, err := get(ctx, t.ID)
+		if bad, ok := errors.AsType[*webdelivery.TransactionError](err); ok {
+			tx = bad.Transaction
+		} else if err != nil && ctx.Err() != nil {
+			err = fmt.Errorf("%w: %w; to wait again: webdelivery purge status %d --wait", err, context.Cause(ctx), t.ID)
+		}
+		if tx != nil {
+			t.Status, t.Progress, t.Description = tx.Status, tx.PercentReceived, tx.StatusDescription
+		}
+		if failed = errors.Join(failed, err); err == nil {
+			good++
+		}
+	}
+	app.Show("")
+	return good, failed
+}
+
+// write prints the transactions whose status is known.
+func write(app *cli.App, format string, all []*transaction) error {
+	return app.Print(format, []string{"id", "status", "progress", "description"}, func(yield func(cli.Record, error) bool) {
+		for _, t := range all {
+			cells := []string{fmt.Sprint(t.ID), t.Status, fmt.Sprint(t.Progress), t.Description}
+			if t.Status != "" && !yield(cli.Record{Value: t, Cells: cells}, nil) {
+				return
+			}
+		}
+	})
+}
