@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -52,7 +53,7 @@ type ExportOptions struct {
 	Lookback time.Duration
 	// Delay ends each range over All so long before now, if the query has no End. Default 5 minutes.
 	Delay time.Duration
-	// AcceptGap lets the export go on after an [ErrExportGap], and after any further one as long as it is set.
+	// AcceptGap lets the export go on after an [ErrExportGap], which it logs, and after any further one as long as it is set.
 	AcceptGap bool
 	// MaxOutage is how long nothing may be readable before Follow ends. 0 means 10 minutes.
 	MaxOutage time.Duration
@@ -77,14 +78,19 @@ func (e *LateError) outcomeOfWrite() Outcome { return OutcomeNotApplied }
 // which the error names. Set [ExportOptions.AcceptGap] to go on without them.
 var ErrExportGap = errors.New("webdelivery: the service no longer has the next events of an export")
 
-// gap returns an error if the service has dropped events after a second, unless somebody accepts that.
-func (e *Export) gap(reached int64) error {
+// gap returns an error if the service has dropped events after a second. If somebody accepts that, it logs them instead.
+func (e *Export) gap(ctx context.Context, reached int64) error {
 	kept := EventsRetention(time.Now())
-	if e.options.AcceptGap || reached >= kept.Unix() {
+	if reached >= kept.Unix() {
 		return nil
 	}
-	return &outcomeError{fmt.Errorf("%w: those from %s to %s are gone (EventsRetention); set AcceptGap to go on without them",
-		ErrExportGap, time.Unix(reached, 0).UTC().Format(time.RFC3339), kept.Format(time.RFC3339)), OutcomeNotApplied}
+	err := fmt.Errorf("%w: those from %s to %s are gone (EventsRetention)",
+		ErrExportGap, time.Unix(reached, 0).UTC().Format(time.RFC3339), kept.Format(time.RFC3339))
+	if e.options.AcceptGap {
+		e.family.warn(ctx, strings.TrimPrefix(err.Error(), prefix))
+		return nil
+	}
+	return &outcomeError{fmt.Errorf("%w; set AcceptGap to go on without them", err), OutcomeNotApplied}
 }
 
 // NewExport creates an export of raw events. It sends nothing. The zero [Cursor] starts at the query's Start; another
@@ -203,8 +209,10 @@ func (e *Export) read(ctx context.Context, yield func(Row, error) bool) error {
 	}
 	start := e.params.Start.Unix()
 	reached := max(start, e.position.Latest.Unix(), e.position.Asked.Unix())
-	if err := e.gap(reached); err != nil && reached < end {
-		return err
+	if reached < end {
+		if err := e.gap(ctx, reached); err != nil {
+			return err
+		}
 	}
 	if end <= start || end < e.position.Latest.Unix() {
 		return nil
@@ -219,16 +227,16 @@ func (e *Export) read(ctx context.Context, yield func(Row, error) bool) error {
 	if e.position.Shortened {
 		e.family.warn(ctx, "there are too many events for a cursor; late ones are found for a shorter time than Lookback")
 	}
-	return e.missing(missing, reached)
+	return e.missing(ctx, missing, reached)
 }
 
 // missing returns what is missing after a range, before which everything up to a second was read, as an error.
-func (e *Export) missing(missing resume.Missing, reached int64) error {
+func (e *Export) missing(ctx context.Context, missing resume.Missing, reached int64) error {
 	var errs []error
 	switch {
 	case missing.Announced == 0:
 	case reached < EventsRetention(time.Now()).Unix(): // the service has dropped them meanwhile
-		errs = append(errs, e.gap(reached))
+		errs = append(errs, e.gap(ctx, reached))
 	default:
 		errs = append(errs, &IncompleteError{Got: e.position.Handed, Total: e.position.Handed + missing.Announced})
 	}

@@ -679,7 +679,9 @@ func TestAGapIsNotSkippedInSilence(t *testing.T) {
 			require.ErrorIs(e, err, webdelivery.ErrExportGap)
 		}
 		assert.Empty(e, e.service.requests)
+		assert.NotContains(e, e.log.String(), "are gone")
 		assert.Len(e, e.all(e.client.Stats.NewExport(e.query, export.Cursor(), webdelivery.ExportOptions{AcceptGap: true})), 1)
+		assert.Contains(e, e.log.String(), "those from 2026-11-20T12:55:00Z to 2026-11-22T00:00:00Z are gone")
 	})
 }
 

@@ -55,7 +55,7 @@ read -ra flags <<<"${FLAGS//$'\n'/ }"
 token=$(od -An -N16 -tx1 /dev/urandom | tr -d ' ')
 echo "::stop-commands::$token" # a line of the service is text, whatever is in it
 # The bash of macOS takes an empty array for an unset one, hence the +.
-"$PROGRAM" purge ${flags[@]+"${flags[@]}"} -o json --base "$BASE_URL" -f "$FILE" >"$scratch/result" &
+"$PROGRAM" purge ${flags[@]+"${flags[@]}"} -o json ${BASE_URL:+--base "$BASE_URL"} -f "$FILE" >"$scratch/result" &
 program=$!
 trap 'waiting=y; kill -TERM "$program" || :' INT TERM # a job that is canceled; the program says how to wait again
 waiting=y

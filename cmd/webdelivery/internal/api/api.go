@@ -22,7 +22,6 @@ also that of an error. PATH is below the customer and the version, or a full
 URL below them: credentials go nowhere else.`
 
 const example = `  webdelivery api GET /tasks --query since=2026-11-20T00:00:00 | jq
-  webdelivery api GET /config/networklists --query count=100 -i
   webdelivery api POST /config/networklists/42/entries -f entries.json`
 
 // Command returns the command.
@@ -36,12 +35,10 @@ func Command(app *cli.App) *cobra.Command {
 	c.RunE = func(c *cobra.Command, args []string) error {
 		path := args[1]
 		for _, pair := range *query {
-			mark := map[bool]string{true: "&", false: "?"}[strings.Contains(path, "?")]
-			name, value, _ := strings.Cut(pair, "=")
-			path += mark + url.QueryEscape(name) + "=" + url.QueryEscape(value)
+			path = withQuery(path, pair)
 		}
 		var in any // no body
-		if *file != "" {
+		if c.Flags().Changed("file") {
 			opened, err := app.Open(*file)
 			if err != nil {
 				return err
@@ -82,6 +79,15 @@ func Command(app *cli.App) *cobra.Command {
 		return errors.Join(err, failed)
 	}
 	return c
+}
+
+func withQuery(path, pair string) string {
+	mark := "?"
+	if strings.Contains(path, "?") {
+		mark = "&"
+	}
+	name, value, _ := strings.Cut(pair, "=")
+	return path + mark + url.QueryEscape(name) + "=" + url.QueryEscape(value)
 }
 
 type middleware func(*http.Request) (*http.Response, error)

@@ -8,11 +8,12 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"github.com/webdelivery/webdelivery-go"
@@ -22,16 +23,15 @@ import (
 type App struct {
 	In       io.Reader
 	Out, Err io.Writer
-	// Which of them are terminals. A command does not wait for input on a terminal, asks questions only there, and shows
-	// progress and colours only there.
+	// Which of them are terminals: there a command asks questions and shows progress, and it waits for no other input.
 	InTerminal, OutTerminal, ErrTerminal bool
 	Width                                int // of the terminal in characters; 0 is unknown
 	// Connect creates the client of the service. Run sets it, if it is nil, for the service of the environment.
 	Connect func(options ...webdelivery.Option) (*webdelivery.Client, error)
 
+	ctx     context.Context
 	fake    bool // --fake
 	started bool // the command line was understood
-	stop    []func()
 }
 
 const about = `Webdelivery drives a web-delivery management service: it purges caches, changes
@@ -43,8 +43,6 @@ Settings come from the environment:
   WEBDELIVERY_PASSWORD, or WEBDELIVERY_PASSWORD_FILE with its name
   WEBDELIVERY_AUTH=session   logs in; otherwise each request has the password
   WEBDELIVERY_DIALECT        what "webdelivery doctor" says your service needs
-
-To try a command without a service, add --fake.
 
 Exit codes: 0 done, 1 failed or interrupted, 2 wrong usage and nothing was done,
 3 partly done; of lists plan and apply also 4, there is something to change,
@@ -60,33 +58,37 @@ func Main(commands ...func(*App) *cobra.Command) int {
 	defer stop()
 	context.AfterFunc(ctx, stop)
 	terminal := func(file *os.File) bool { return term.IsTerminal(int(file.Fd())) }
-	app := &App{In: reader(ctx, os.Stdin), Out: os.Stdout, Err: os.Stderr, InTerminal: terminal(os.Stdin), OutTerminal: terminal(os.Stdout), ErrTerminal: terminal(os.Stderr)}
-	for _, file := range []*os.File{os.Stderr, os.Stdout} {
-		if width, _, err := term.GetSize(int(file.Fd())); err == nil {
-			app.Width = width
-		}
+	app := &App{
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
+		InTerminal: terminal(os.Stdin), OutTerminal: terminal(os.Stdout), ErrTerminal: terminal(os.Stderr),
 	}
+	if app.OutTerminal {
+		app.Out = console{os.Stdout}
+	}
+	app.Width, _, _ = term.GetSize(int(os.Stderr.Fd()))
 	return app.Run(ctx, os.Args[1:], commands...)
 }
 
 // Run runs a command line, and returns its exit code.
 func (a *App) Run(ctx context.Context, args []string, commands ...func(*App) *cobra.Command) int {
-	defer func() {
-		for _, stop := range a.stop {
-			stop()
-		}
-	}()
+	a.ctx = ctx
 	if a.Connect == nil {
 		a.Connect = a.connect
 	}
 	root := Group("webdelivery", "Drive a web-delivery management service", about)
-	root.Version = version()
+	root.Version = fmt.Sprintf("v%s, %s, %s/%s", webdelivery.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.PersistentFlags().BoolVar(&a.fake, "fake", false, "use a fake service of this process; nothing real happens")
-	root.PersistentPreRun = func(*cobra.Command, []string) { a.started = true }
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return Misused("%w; see %s --help", err, c.CommandPath()) })
+	root.PersistentPreRunE = func(c *cobra.Command, _ []string) (err error) {
+		c.Flags().Visit(func(f *pflag.Flag) { // from a variable that is not set, which would change the meaning
+			if f.Value.Type() == "string" && f.Value.String() == "" && !slices.Contains([]string{"by", "redis"}, f.Name) {
+				err = fmt.Errorf("--%s is empty: set the variable that it comes from, or remove it", f.Name)
+			}
+		})
+		a.started = err == nil
+		return err
+	}
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 80"))
-	root.SetIn(a.In)
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
 	root.SetArgs(args)
@@ -94,7 +96,7 @@ func (a *App) Run(ctx context.Context, args []string, commands ...func(*App) *co
 		root.AddCommand(command(a))
 	}
 	command, err := root.ExecuteContextC(ctx)
-	if err != nil && !a.started && code(err) == Failed {
+	if err != nil && !a.started {
 		err = Misused("%w; see %s --help", err, command.CommandPath())
 	}
 	return a.report(err)
@@ -118,14 +120,4 @@ func Group(use, short, long string, commands ...*cobra.Command) *cobra.Command {
 	}
 	group.AddCommand(commands...)
 	return group
-}
-
-// version is what the go command wrote into the program: the tag of its module, or the commit. Where it wrote none, as for
-// go run, version is that of the SDK.
-func version() string {
-	text := "v" + webdelivery.Version
-	if info, ok := debug.ReadBuildInfo(); ok && strings.HasPrefix(info.Main.Version, "v") {
-		text = info.Main.Version
-	}
-	return fmt.Sprintf("%s, %s, %s/%s", text, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

@@ -32,22 +32,20 @@ func (e *Exit) Unwrap() error { return e.Err }
 // Misused returns an error of the command line.
 func Misused(format string, args ...any) error { return &Exit{Misuse, fmt.Errorf(format, args...)} }
 
-// Ended returns the error of a command that did several things: good of them succeeded, and the others failed with
-// these errors. It returns nil if none failed.
+// Ended returns the error of a command of whose things good were done, and others failed with these errors.
 func Ended(good int, failed ...error) error {
 	err := errors.Join(failed...)
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
-	case good == 0:
-		return &Exit{Failed, err}
-	default:
-		return &Exit{Partly, err}
 	}
+	code := Failed
+	if good > 0 {
+		code = Partly
+	}
+	return &Exit{code, err}
 }
 
-// Advise adds the next step to an error. It is printed on a line of its own, instead of the step that is known for the
-// error.
+// Advise adds the next step to an error, which is printed on a line of its own, instead of the one that is known for it.
 func Advise(err error, step string) error { return &advised{err, step} }
 
 type advised struct {
@@ -63,8 +61,9 @@ func (a *App) report(err error) int {
 	if err == nil {
 		return Done
 	}
-	for line := range strings.SplitSeq(WithFlags(err.Error()), "\n") { // one for each of several errors
-		a.Tell("%s", strings.TrimPrefix(line, "webdelivery: "))
+	text := strings.ReplaceAll(WithFlags(err.Error()), "; invalid ", "\ninvalid ") // a line for each of several errors
+	for line := range strings.SplitSeq(text, "\n") {
+		a.Tell("%s", line)
 	}
 	if step := nextStep(err); step != "" {
 		a.Tell("%s", step)
@@ -85,26 +84,27 @@ func code(err error) int {
 		return exit.Code
 	case errors.Is(err, webdelivery.ErrInvalid):
 		return Misuse
-	case errors.As(err, new(*webdelivery.PartialError)), errors.As(err, new(*webdelivery.IncompleteError)):
+	case errors.As(err, new(*webdelivery.PartialError)):
 		return Partly
 	default:
 		return Failed
 	}
 }
 
-// WithFlags changes the advice of an error that only a Go program can follow.
+// WithFlags returns the text of an error without the prefix of the SDK, and with flags for what only a program can set.
 func WithFlags(text string) string { return inFlags.Replace(text) }
 
-var inFlags = strings.NewReplacer("; use https or WithPlainHTTP", "; use https",
-	"; a longer Lookback finds such events", "; a longer --lookback finds such events",
-	"; set AcceptGap to go on without them", "; --accept-gap goes on without them",
-	"or use Prefix for", "or add --both for both protocols, or --prefix for", "use Prefix", "add --prefix")
+var inFlags = strings.NewReplacer("webdelivery: ", "",
+	"; use https or WithPlainHTTP", "; use https",
+	"or use Prefix for", "or add --both for both protocols, or --prefix for", "use Prefix", "add --prefix",
+	"a longer Lookback finds", "a longer --lookback finds", "ExportOptions.Lookback", "--lookback",
+	"set AcceptGap to go on", "--accept-gap goes on", "the earlier Start of the query", "the earlier --since",
+	"call ClearEntries again", "run lists clear again")
 
 // nextStep says what to do about an error of the service or of the settings. If nothing is known, it returns "".
 func nextStep(err error) string {
 	var own *advised
 	var unreachable *net.OpError
-	var unknown *net.DNSError
 	switch {
 	case errors.As(err, &own):
 		return own.step
@@ -114,7 +114,7 @@ func nextStep(err error) string {
 		return "use a WEBDELIVERY_USERNAME that has the right to do this"
 	case errors.Is(err, webdelivery.ErrNotFound):
 		return "check WEBDELIVERY_BASE_URL and WEBDELIVERY_CUSTOMER, and the id, if you gave one"
-	case errors.As(err, new(*webdelivery.Error)) && (errors.As(err, &unknown) || errors.As(err, &unreachable) && unreachable.Op == "dial"):
+	case errors.As(err, new(*webdelivery.Error)) && errors.As(err, &unreachable) && unreachable.Op == "dial":
 		return "check WEBDELIVERY_BASE_URL, and that the service is running"
 	default:
 		return ""

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strconv"
@@ -13,25 +14,20 @@ import (
 	"github.com/webdelivery/webdelivery-go/filters"
 )
 
-// Duration is a flag for a length of time such as 30m, 12h, 7d or 1d12h.
+// Duration is a flag for a length of time such as 30m, 12h or 7d.
 type Duration time.Duration
 
-// ParseDuration reads a length of time as [time.ParseDuration] does, with days of 24 hours (d) in front. It returns an
-// error if the duration is negative or longer than 292 years.
+// ParseDuration reads a length of time as [time.ParseDuration] does, or a number of days of 24 hours (d).
 func ParseDuration(text string) (time.Duration, error) {
-	before, rest, hasDays := strings.Cut(text, "d")
-	if !hasDays {
-		before, rest = "0", text
-	} else if rest == "" {
-		rest = "0"
+	if number, inDays := strings.CutSuffix(text, "d"); inDays {
+		days, err := strconv.ParseUint(number, 10, 16) // 65,535 days are 179 years
+		if err == nil {
+			return time.Duration(days) * 24 * time.Hour, nil
+		}
+	} else if parsed, err := time.ParseDuration(text); err == nil && parsed >= 0 {
+		return parsed, nil
 	}
-	days, err := strconv.ParseUint(before, 10, 16) // 65,535 days are 179 years
-	parsed, failed := time.ParseDuration(rest)
-	parsed += time.Duration(days) * 24 * time.Hour
-	if err != nil || failed != nil || parsed < 0 || strings.ContainsAny(rest, "+-") { // below 0: the sum is too large
-		return 0, errors.New("want a duration such as 30m, 12h, 7d or 1d12h")
-	}
-	return parsed, nil
+	return 0, errors.New("want a duration such as 30m, 12h or 7d")
 }
 
 // Set reads a duration.
@@ -41,23 +37,10 @@ func (d *Duration) Set(text string) error {
 	return err
 }
 
-// String returns a text that Set reads, such as 1d12h.
-func (d *Duration) String() string {
-	const day = Duration(24 * time.Hour)
-	text, rest := "", time.Duration(*d%day).String()
-	if *d >= day {
-		text = strconv.FormatInt(int64(*d/day), 10) + "d"
-	}
-	if text != "" && rest == "0s" {
-		return text
-	}
-	for _, zero := range []string{"m0s", "h0m"} {
-		if strings.HasSuffix(rest, zero) {
-			rest = strings.TrimSuffix(rest, zero[1:])
-		}
-	}
-	return text + rest
-}
+var withoutZeros = strings.NewReplacer("h0m0s", "h", "m0s", "m")
+
+// String returns a text that Set reads, such as 36h.
+func (d *Duration) String() string { return withoutZeros.Replace(time.Duration(*d).String()) }
 
 // Type is the word for the value in the help.
 func (d *Duration) Type() string { return "duration" }
@@ -71,28 +54,29 @@ type Waiting struct {
 // Flags adds --wait with this description, and --timeout. A command that always waits has no description.
 func (w *Waiting) Flags(flags *pflag.FlagSet, wait string) {
 	w.Timeout = Duration(10 * time.Minute)
-	if w.Wait = wait == ""; !w.Wait {
+	w.Wait = wait == ""
+	if !w.Wait {
 		flags.BoolVar(&w.Wait, "wait", false, wait)
 	}
 	flags.Var(&w.Timeout, "timeout", "longest `duration` to wait; 0 is no limit")
 }
 
-// Context returns a context that ends after the timeout.
+// Context returns a context that ends after the timeout of a wait.
 func (w *Waiting) Context(ctx context.Context) (context.Context, context.CancelFunc) {
-	if w.Timeout == 0 {
+	if !w.Wait || w.Timeout == 0 {
 		return context.WithCancel(ctx)
 	}
 	return context.WithTimeoutCause(ctx, time.Duration(w.Timeout), errors.New("--timeout "+w.Timeout.String()+" is over"))
 }
 
 // Poll returns an option that shows the progress of a wait on a terminal.
-func (a *App) Poll(what string) webdelivery.WaitOption {
+func (a *App) Poll() webdelivery.WaitOption {
 	return webdelivery.WaitProgress(func(p webdelivery.Progress) {
+		text := Bar(p.Percent) + " of " + Printable(p.ID)
 		if p.Err != nil {
-			a.Show("polling again after: " + Printable(p.Err.Error()))
-			return
+			text = "polling again after: " + Printable(p.Err.Error())
 		}
-		a.Show(Bar(p.Percent) + " " + what)
+		a.Show(text)
 	})
 }
 
@@ -107,25 +91,20 @@ func (r *Range) Flags(flags *pflag.FlagSet, since string) {
 
 // Times returns the range. Its end is zero if none was given.
 func (r *Range) Times(now time.Time) (start, end time.Time, err error) {
-	if start, err = ParseTime("--since", r.since, now); err != nil {
-		return start, end, err
+	start, err = ParseTime("--since", r.since, now)
+	if err == nil && r.until != "" {
+		end, err = ParseTime("--until", r.until, now)
 	}
-	last := now.Truncate(time.Second)
-	if r.until != "" {
-		if end, err = ParseTime("--until", r.until, now); err != nil {
-			return start, end, err
-		}
-		last = end
+	if last := cmp.Or(end, now.Truncate(time.Second)); err == nil && !start.Before(last) {
+		err = Misused("--since, %s, is not before --until, %s", Time(start), Time(last))
 	}
-	if !start.Before(last) {
-		return start, end, Misused("--since, %s, is not before --until, %s", start.Format(time.RFC3339), last.UTC().Format(time.RFC3339))
-	}
-	return start, end, nil
+	return start, end, err
 }
 
 // SinceFlag adds --since for [ParseTime].
 func SinceFlag(flags *pflag.FlagSet, since *string, value string) {
-	flags.StringVar(since, "since", value, "begin at this `time`: 90m, 24h or 7d ago, today, yesterday, 2026-11-20, or RFC 3339; days are those of UTC")
+	flags.StringVar(since, "since", value,
+		"begin at this `time`: 90m, 24h or 7d ago, today, yesterday, 2026-11-20, or RFC 3339; days are those of UTC")
 }
 
 // ParseTime reads the time of a flag.
@@ -152,19 +131,17 @@ func ParseTime(flag, text string, now time.Time) (time.Time, error) {
 // Filter is a flag for an expression in the service's syntax.
 type Filter struct{ filters.Expr }
 
-// FilterFlag adds --filter.
+// FilterFlag adds --filter. An empty value, from a variable that is not set, is no filter.
 func FilterFlag(flags *pflag.FlagSet) *Filter {
 	f := new(Filter)
-	flags.Var(f, "filter", "`expression` such as domain==a,domain==b (or), or event_action==BLOCK;rule_id!=c (and)")
+	const usage = "`expression` such as domain==a,domain==b (or), or event_action==BLOCK;rule_id!=c (and)"
+	flags.Func("filter", usage, func(text string) (err error) {
+		if f.Expr = nil; text != "" {
+			f.Expr, err = filters.Parse(text)
+		}
+		return err
+	})
 	return f
-}
-
-// Set reads an expression. An empty one, from a variable that is not set, is none.
-func (f *Filter) Set(text string) (err error) {
-	if f.Expr = nil; text != "" {
-		f.Expr, err = filters.Parse(text)
-	}
-	return err
 }
 
 // String returns the expression.
@@ -174,6 +151,3 @@ func (f *Filter) String() string {
 	}
 	return f.Expr.String()
 }
-
-// Type is the word for the value in the help.
-func (f *Filter) Type() string { return "expression" }

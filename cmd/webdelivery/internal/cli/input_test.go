@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/cmd/webdelivery/internal/cli"
 )
 
@@ -27,51 +29,56 @@ func TestLines(t *testing.T) {
 		file     string
 		stdin    string
 		terminal bool
-		want     []string
-		refused  string
+		want     string // the lines with slashes between them, or the error
 	}{
-		{args: []string{"a b", "#c", " d\r"}, want: []string{"a b", "#c", "d"}, terminal: true},
-		{file: file, want: []string{"of the file"}},
-		{file: "-", stdin: "of a pipe", want: []string{"of a pipe"}},
-		{stdin: "# of today\r\n\r\n  a  \n\t#b\nc d #e\n \nf", want: []string{"a", "c d #e", "f"}},
-		{stdin: mark + "a\n" + mark + "b", want: []string{"a", mark + "b"}},
-		{stdin: mark + "# of today\na", want: []string{"a"}},
-		{terminal: true, refused: "type this"},
-		{file: file, args: []string{"a"}, refused: "only one of them"},
-		{file: file + ".txt", refused: "no such file"},
-		{args: []string{"a", " "}, refused: "argument 2 is empty"},
+		{args: []string{"a b", " d\r"}, want: "a b/d", terminal: true},
+		{file: file, want: "of the file"},
+		{file: "-", stdin: "of a pipe", want: "of a pipe"},
+		{stdin: "# of today\r\n\r\n  a  \n\t#b\nc d #e\n \nf", want: "a/c d #e/f"},
+		{stdin: mark + "a\n" + mark + "b", want: "a/" + mark + "b"},
+		{terminal: true, want: "type this"},
+		{file: file, args: []string{"a"}, want: "only one of them"},
+		{file: file + ".txt", want: "no such file"},
+		{args: []string{"a", " "}, want: "argument 2 is empty"},
+		{args: []string{"#a"}, want: "argument 1 is empty or a comment"},
 	} {
-		app := &cli.App{In: strings.NewReader(tt.stdin), InTerminal: tt.terminal}
-		lines, err := app.Lines(tt.args, tt.file, "type this")
-		if tt.refused != "" {
-			require.ErrorContains(t, err, tt.refused)
-			require.ErrorAs(t, err, new(*cli.Exit))
-			continue
-		}
-		require.NoError(t, err)
 		var got []string
-		for line, err := range lines {
-			require.NoError(t, err)
-			got = append(got, line)
+		app := &cli.App{In: strings.NewReader(tt.stdin), InTerminal: tt.terminal}
+		code, _, stderr := runApp(t.Context(), app, func(app *cli.App, _ context.Context) error {
+			lines, err := app.Lines(tt.args, tt.file, "type this")
+			if err == nil {
+				got, err = webdelivery.Collect(lines)
+			}
+			return err
+		}, "do", "each")
+		if code == cli.Done {
+			assert.Equal(t, tt.want, strings.Join(got, "/"))
+		} else {
+			assert.Equal(t, cli.Misuse, code)
+			assert.Contains(t, stderr, tt.want)
 		}
-		assert.Equal(t, tt.want, got)
 	}
 }
 
-// Half a line that a failed read leaves is not a line: as a prefix it would purge more.
+// Half a line that a failed read leaves is not a line: as a prefix it would purge more. An interruption ends a read.
 func TestAFailedRead(t *testing.T) {
 	t.Parallel()
-	broken := errors.New("broken")
-	app := &cli.App{In: io.MultiReader(strings.NewReader("a\nb"), iotest.ErrReader(broken))}
-	lines, err := app.Lines(nil, "", "")
-	require.NoError(t, err)
-	var got []string
-	for line, err := range lines {
-		if err != nil {
-			require.ErrorIs(t, err, broken)
-			break
-		}
-		got = append(got, line)
+	hangs, _ := io.Pipe()
+	for want, in := range map[string]io.Reader{"broken": iotest.ErrReader(errors.New("broken")), "interrupted": hangs} {
+		ctx, interrupt := context.WithCancelCause(t.Context())
+		app := &cli.App{In: io.MultiReader(strings.NewReader("a\nb"), in)}
+		code, stdout, stderr := runApp(ctx, app, func(app *cli.App, _ context.Context) error {
+			lines, err := app.Lines(nil, "", "")
+			require.NoError(t, err)
+			return cli.Print(app, "csv", []string{"line"}, lines, func(line string) []string {
+				if want == "interrupted" {
+					interrupt(errors.New(want))
+				}
+				return []string{line}
+			})
+		}, "do", "each")
+		assert.Equal(t, cli.Partly, code)
+		assert.Equal(t, "line\na\n", stdout)
+		assert.Equal(t, "webdelivery: line 2: "+want+"\n", stderr)
 	}
-	assert.Equal(t, []string{"a"}, got)
 }

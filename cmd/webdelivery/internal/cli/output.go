@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -17,7 +18,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 // Formats are those of a command that prints records.
@@ -25,80 +25,76 @@ var Formats = []string{"table", "json", "ndjson", "csv"}
 
 // Format adds -o, and returns its value. The first format is the default.
 func Format(c *cobra.Command, formats ...string) *string {
-	value := &choice{formats[0], formats}
-	c.Flags().VarP(value, "output", "o", "`format` of the output: "+strings.Join(formats, ", "))
-	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
-	return &value.text
+	return Choice(c, "output", "o", formats[0], "`format` of the output, "+formats[0]+" by default", formats...)
 }
 
-// Choice adds a flag that has one of these values.
-func Choice(flags *pflag.FlagSet, name, value, usage string, values ...string) *string {
-	c := &choice{value, values}
-	flags.Var(c, name, usage+": "+strings.Join(values, ", "))
-	return &c.text
+// Choice adds a flag that has one of these values, and returns its value.
+func Choice(c *cobra.Command, name, short, value, usage string, values ...string) *string {
+	words := strings.Join(values, ", ")
+	c.Flags().FuncP(name, short, usage+": "+words, func(text string) error {
+		if value = text; !slices.Contains(values, text) {
+			return errors.New("want " + words)
+		}
+		return nil
+	})
+	_ = c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+	return &value
 }
 
-type choice struct {
-	text   string
-	values []string
-}
-
-func (c *choice) String() string { return c.text }
-func (c *choice) Type() string   { return "word" }
-
-// Set takes one of the values.
-func (c *choice) Set(text string) error {
-	if c.text = text; !slices.Contains(c.values, text) {
-		return errors.New("want " + strings.Join(c.values, ", "))
-	}
-	return nil
-}
-
-// Record is something that a command prints.
-type Record struct {
-	Value any      // for JSON
-	Cells []string // for table and csv
-}
-
-// Print prints records below a header, which is in lower case. After an error it has printed those before it,
-// or nothing if there are none.
-func (a *App) Print(format string, header []string, records iter.Seq2[Record, error]) (failed error) {
-	var rows [][]string
-	values := []any{}
-	line, none := csv.NewWriter(a.Out), true
+// Print prints items below a header, which is in lower case. In JSON, an item is encoded as it is; cells returns it for
+// the other formats. After an error, Print has printed the items before it, or nothing if there are none.
+func Print[T any](a *App, format string, header []string, items iter.Seq2[T, error], cells func(T) []string) error {
+	all, rows := []T{}, [][]string{}
+	line := csv.NewWriter(a.Out)
 	if format == "csv" {
 		_ = line.Write(header) // Flush tells
 	}
-	for record, err := range records {
-		if err != nil && none {
-			return err
+	var failed error
+	done := 0
+	for item, err := range items {
+		switch {
+		case err != nil:
+		case format == "table":
+			rows = append(rows, cells(item))
+		case format == "json":
+			all = append(all, item)
+		case format == "csv" && len(header) == 1 && cells(item)[0] == "": // package csv would write a blank line, which is no row
+			line.Flush()
+			_, err = io.WriteString(a.Out, "\"\"\n")
+		case format == "csv":
+			err = line.Write(cells(item))
+		default:
+			err = a.JSON(item, false)
 		}
-		if failed, none = err, false; err != nil {
+		if failed = err; failed != nil {
 			break
 		}
-		switch format {
-		case "table":
-			rows = append(rows, record.Cells)
-		case "json":
-			values = append(values, record.Value)
-		case "csv":
-			_ = line.Write(record.Cells)
-		case "ndjson":
-			if err := a.JSON(record.Value, false); err != nil {
-				return err
+		done++
+	}
+	if failed != nil && done > 0 {
+		failed = &Exit{Partly, failed}
+	}
+	switch {
+	case failed != nil && done == 0:
+		return failed
+	case format == "table":
+		return errors.Join(failed, a.table(header, rows))
+	case format == "json":
+		return errors.Join(failed, a.JSON(all, true))
+	}
+	line.Flush()
+	return errors.Join(failed, line.Error())
+}
+
+// All yields the items of a slice for [Print].
+func All[T any](items []T) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for _, item := range items {
+			if !yield(item, nil) {
+				return
 			}
 		}
 	}
-	switch format {
-	case "table":
-		failed = errors.Join(failed, a.table(header, rows))
-	case "json":
-		failed = errors.Join(failed, a.JSON(values, true))
-	case "csv":
-		line.Flush()
-		failed = errors.Join(failed, line.Error())
-	}
-	return failed
 }
 
 // JSON prints a value on one line, or indented.
@@ -111,28 +107,25 @@ func (a *App) JSON(value any, indented bool) error {
 	return encoder.Encode(value)
 }
 
-// table prints rows in columns. On a terminal, the widest column is cut where a line would not fit.
+// table prints rows in columns. On a terminal, texts are cut where a line would not fit.
 func (a *App) table(header []string, rows [][]string) error {
+	widths := make([]int, len(header))
 	upper := make([]string, len(header))
 	for i, name := range header {
 		upper[i] = strings.ToUpper(name)
 	}
-	all := append([][]string{upper}, rows...)
-	widths := make([]int, len(header))
-	for _, row := range all {
+	rows = append([][]string{upper}, rows...)
+	for _, row := range rows {
 		for i, cell := range row {
 			row[i] = Printable(cell)
 			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
 		}
 	}
 	if a.OutTerminal && a.Width > 0 {
-		if len(widths) > 1 && widths[0] <= len("00000000-0000-0000-0000-000000000000") { // a cut id is of no use
-			fit(widths[1:], a.Width-widths[0]-2)
-		}
-		fit(widths, a.Width)
+		fit(widths, rows, a.Width)
 	}
 	var text strings.Builder
-	for _, row := range all {
+	for _, row := range rows {
 		var line strings.Builder
 		for i, cell := range row {
 			if runes := []rune(cell); len(runes) > widths[i] {
@@ -146,6 +139,27 @@ func (a *App) table(header []string, rows [][]string) error {
 	return err
 }
 
+// fit narrows the columns of texts, which are cells with spaces, the widest first, until a line fits. Of an id, an address
+// or a time, a part is of no use.
+func fit(widths []int, rows [][]string, most int) {
+	const narrowest = 8
+	var texts []int
+	excess := 2*(len(widths)-1) - most
+	for i, width := range widths {
+		excess += width
+		if slices.ContainsFunc(rows, func(row []string) bool { return strings.Contains(row[i], " ") }) {
+			texts = append(texts, i)
+		}
+	}
+	for ; excess > 0 && len(texts) > 0; excess-- {
+		widest := slices.MaxFunc(texts, func(a, b int) int { return cmp.Compare(widths[a], widths[b]) })
+		if widths[widest] <= narrowest {
+			return
+		}
+		widths[widest]--
+	}
+}
+
 // Time returns the text of a time in a table; that of the zero time is empty.
 func Time(at time.Time) string {
 	if at.IsZero() {
@@ -154,44 +168,33 @@ func Time(at time.Time) string {
 	return at.UTC().Format(time.RFC3339)
 }
 
-// fit narrows the widest columns until all of them, with two spaces between them, fit.
-func fit(widths []int, all int) {
-	const narrowest = 8
-	for sum := 2 * (len(widths) - 1); ; sum = 2 * (len(widths) - 1) {
-		widest := 0
-		for i, width := range widths {
-			sum += width
-			if width >= widths[widest] {
-				widest = i
-			}
-		}
-		if sum <= all || widths[widest] <= narrowest {
-			return
-		}
-		widths[widest]--
-	}
-}
-
 // Printable escapes characters that a terminal would obey or that would move the text beside them.
 func Printable(text string) string {
-	if !strings.ContainsFunc(text, hidden) {
-		return text
-	}
 	var out strings.Builder
 	for _, r := range text {
-		if hidden(r) {
-			out.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
-		} else {
+		if unicode.IsPrint(r) && r != utf8.RuneError {
 			out.WriteRune(r)
+		} else {
+			out.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
 		}
 	}
 	return out.String()
 }
 
-func hidden(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }
+// console is a terminal that obeys no control character of the service's texts but the ends of lines.
+type console struct{ io.Writer }
 
-// Show replaces the last text on a terminal; "" removes it. If Err is not a terminal, Show does nothing. Only one
-// goroutine at a time may call it.
+// Write writes a text. Where it begins or ends within a character, that is escaped, too.
+func (t console) Write(p []byte) (int, error) {
+	lines := strings.Split(strings.ReplaceAll(string(p), "\r\n", "\n"), "\n")
+	for i, line := range lines {
+		lines[i] = Printable(line)
+	}
+	_, err := io.WriteString(t.Writer, strings.Join(lines, "\n"))
+	return len(p), err
+}
+
+// Show replaces the last text on a terminal; "" removes it. Only one goroutine at a time may call it.
 func (a *App) Show(text string) {
 	if a.ErrTerminal {
 		if runes := []rune(text); a.Width > 0 && len(runes) >= a.Width {

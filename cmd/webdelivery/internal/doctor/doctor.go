@@ -64,7 +64,8 @@ func Command(app *cli.App) *cobra.Command {
 			}
 			defer fake.Close()
 			cli.Fill(fake)
-			t.BaseURL, t.Customer, t.User = fake.URL, fake.Customer, conformance.User{Name: fake.Username, Password: fake.Password}
+			t.BaseURL, t.Customer = fake.URL, fake.Customer
+			t.User = conformance.User{Name: fake.Username, Password: fake.Password}
 			app.Tell("--fake: this examines a fake service; nothing real happens")
 		} else if err := settings(app, &t); err != nil {
 			return err
@@ -80,8 +81,9 @@ func settings(app *cli.App, t *conformance.Target) error {
 		return err
 	}
 	t.BaseURL, t.Customer = os.Getenv("WEBDELIVERY_BASE_URL"), os.Getenv("WEBDELIVERY_CUSTOMER")
-	t.User = conformance.User{Name: os.Getenv("WEBDELIVERY_USERNAME"), Password: os.Getenv("WEBDELIVERY_PASSWORD")}
-	t.Visitor = conformance.User{Name: os.Getenv("WEBDELIVERY_VISITOR_USERNAME"), Password: os.Getenv("WEBDELIVERY_VISITOR_PASSWORD")}
+	t.User.Name, t.User.Password = os.Getenv("WEBDELIVERY_USERNAME"), os.Getenv("WEBDELIVERY_PASSWORD")
+	t.Visitor.Name = os.Getenv("WEBDELIVERY_VISITOR_USERNAME")
+	t.Visitor.Password = os.Getenv("WEBDELIVERY_VISITOR_PASSWORD")
 	if file := os.Getenv("WEBDELIVERY_PASSWORD_FILE"); file != "" {
 		text, err := os.ReadFile(file) //nolint:gosec // G703: who sets the variable chooses the file
 		if err != nil {
@@ -98,7 +100,8 @@ func settings(app *cli.App, t *conformance.Target) error {
 	case (t.Visitor.Name == "") != (t.Visitor.Password == ""):
 		return cli.Misused("set both WEBDELIVERY_VISITOR_USERNAME and WEBDELIVERY_VISITOR_PASSWORD, or neither")
 	case t.Visitor.Name != "" && t.Visitor.Name == t.User.Name:
-		return cli.Misused("WEBDELIVERY_VISITOR_USERNAME and WEBDELIVERY_USERNAME name the same user; the visitor has fewer rights")
+		return cli.Misused("WEBDELIVERY_VISITOR_USERNAME and WEBDELIVERY_USERNAME name the same user; " +
+			"the visitor has fewer rights")
 	}
 	return nil
 }
@@ -109,7 +112,7 @@ func check(t conformance.Target) error {
 		return cli.Misused("--purge-wildcard needs a pattern such as *.example.com/app, and --purge-uri")
 	}
 	for flag, uris := range map[string][]webdelivery.PurgeURI{
-		"--purge-uri":      {webdelivery.Prefix(t.PurgeURI), webdelivery.Exact(t.PurgeURI)}, // the rules purge it in both ways
+		"--purge-uri":      {webdelivery.Prefix(t.PurgeURI), webdelivery.Exact(t.PurgeURI)}, // the rules do both
 		"--purge-wildcard": {webdelivery.Prefix(t.PurgeWildcard)},
 	} {
 		err := webdelivery.PurgeRequest{URIs: uris}.Validate()
@@ -128,11 +131,12 @@ var noSuchList = []int{http.StatusBadRequest, http.StatusForbidden, http.StatusN
 // blame the service. Other responses are left to the rules, which say more about them.
 func lookUp(ctx context.Context, t conformance.Target) error {
 	client, err := webdelivery.NewClient(t.BaseURL, t.Customer, webdelivery.BasicAuth(t.User.Name, t.User.Password),
-		webdelivery.WithHTTPClient(&http.Client{Transport: t.Transport}), webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1}))
+		webdelivery.WithHTTPClient(&http.Client{Transport: t.Transport}))
 	if err != nil {
 		return err
 	}
-	for flag, id := range map[string]string{"--write-list": t.WriteList, "--full-list": t.FullList, "--delete-list": t.DeleteList} {
+	lists := map[string]string{"--write-list": t.WriteList, "--full-list": t.FullList, "--delete-list": t.DeleteList}
+	for flag, id := range lists {
 		if id == "" {
 			continue
 		}

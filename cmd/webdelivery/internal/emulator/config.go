@@ -22,8 +22,11 @@ type config struct {
 }
 
 var cuts = map[string]webdeliverytest.Cut{
-	"before-read": webdeliverytest.CutBeforeRead, "after-read": webdeliverytest.CutAfterRead,
-	"after-execute": webdeliverytest.CutAfterExecute, "body": webdeliverytest.CutBody, "chunked": webdeliverytest.CutChunked,
+	"before-read":   webdeliverytest.CutBeforeRead,
+	"after-read":    webdeliverytest.CutAfterRead,
+	"after-execute": webdeliverytest.CutAfterExecute,
+	"body":          webdeliverytest.CutBody,
+	"chunked":       webdeliverytest.CutChunked,
 }
 
 // values reads durations and cuts from the texts that people write.
@@ -58,7 +61,8 @@ func readConfig(app *cli.App, name string) (c config, err error) {
 	if err != nil {
 		return c, fmt.Errorf("--config %s: %w", name, err)
 	}
-	err = json.Unmarshal(text, &c, json.RejectUnknownMembers(true), json.MatchCaseInsensitiveNames(true), json.WithUnmarshalers(values))
+	err = json.Unmarshal(text, &c,
+		json.RejectUnknownMembers(true), json.MatchCaseInsensitiveNames(true), json.WithUnmarshalers(values))
 	if wrong, ok := errors.AsType[*json.SemanticError](err); ok {
 		err = fmt.Errorf("%s: %w", wrong.JSONPointer, cmp.Or(wrong.Err, errors.New("a value of this type cannot be here")))
 	}
@@ -67,7 +71,8 @@ func readConfig(app *cli.App, name string) (c config, err error) {
 	}
 	for i, rule := range c.Faults {
 		if err := rule.Check(); err != nil {
-			return c, cli.Misused("--config %s: /faults/%d: %s; --help lists the members", name, i, goName.ReplaceAllString(err.Error(), ""))
+			reason := goName.ReplaceAllString(err.Error(), "")
+			return c, cli.Misused("--config %s: /faults/%d: %s; --help lists the members", name, i, reason)
 		}
 	}
 	return c, nil

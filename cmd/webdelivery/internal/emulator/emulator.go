@@ -18,20 +18,15 @@ import (
 )
 
 const about = `Run a fake of the service, to try requests by hand and to test programs in any
-language. It starts with some tasks, lists and events. It prints curl commands
-for each area of the service, and export lines for the other commands. It logs
-each request; status 0 means that the client had left. ^C stops it.
+language, with some tasks, lists and events. It purges URIs of example.com,
+example.net and their subdomains, and logs each request; status 0 means that
+the client had left.
 
-The file of --config is JSON with faults and a dialect. All members are
-optional. Names may have any letter case, with or without underscores:
+The file of --config is JSON with faults and a dialect, all optional:
 
   {
-    "faults": [
-      {"path": "/cache/purge", "probability": 0.1, "seed": 7,
-       "status": 503, "header": {"Retry-After": ["2"]}},
-      {"method": "GET", "path": "/tasks/**", "skip": 3, "count": 1,
-       "delay": "250ms", "cut": "after-read"}
-    ],
+    "faults": [{"path": "/cache/purge", "probability": 0.1, "seed": 7,
+                "status": 503, "header": {"Retry-After": ["2"]}}],
     "dialect": {"tasks_prefix": "/operations", "session_reply": "cookie"}
   }
 
@@ -90,7 +85,9 @@ type options struct {
 
 // Command returns the command.
 func Command(app *cli.App) *cobra.Command {
-	c := &cobra.Command{Use: "emulator", Short: "Run a fake of the service", Long: about, Example: example, Args: cobra.NoArgs}
+	c := &cobra.Command{
+		Use: "emulator", Short: "Run a fake of the service", Long: about, Example: example, Args: cobra.NoArgs,
+	}
 	var o options
 	// The default port differs from that of report --serve, so that both can run at the same time.
 	c.Flags().StringVar(&o.listen, "listen", "127.0.0.1:8190", "TCP `address` to listen on; port 0 takes a free one")
@@ -100,7 +97,8 @@ func Command(app *cli.App) *cobra.Command {
 	c.Flags().Float64Var(&o.events, "events", 1, "`number` of security events per second, on average")
 	c.Flags().IntVar(&o.purgeRate, "purge-rate", 2, "`number` of purges accepted per second, others get 503; 0 accepts all")
 	c.Flags().StringVar(&o.config, "config", "", "JSON `file` with faults and a dialect")
-	c.Flags().StringVar(&o.env, "env", "", "write the export lines to this `file` once the service runs; removed at the end")
+	c.Flags().StringVar(&o.env, "env", "",
+		"write the export lines to this `file` once the service runs; removed at the end")
 	c.RunE = func(c *cobra.Command, _ []string) error { return run(c.Context(), app, o) }
 	return c
 }
@@ -111,26 +109,26 @@ func run(ctx context.Context, app *cli.App, o options) error {
 	if err != nil {
 		return err
 	}
-	if there, err := os.Lstat(o.env); err == nil && there.Mode().IsRegular() {
-		_ = os.Remove(o.env) // an emulator that was killed leaves it, and a script may wait for the new one
-	}
 	srv, err := start(app, o, file)
 	if err != nil {
 		return err
 	}
 	defer srv.Close()
 	if host, _, _ := net.SplitHostPort(o.listen); host != "localhost" && !net.ParseIP(host).IsLoopback() {
-		app.Tell("warning: other machines can reach %s, and passwords are sent unencrypted; use --listen 127.0.0.1:PORT to avoid it", o.listen)
+		app.Tell("warning: other machines can reach %s, and passwords are sent unencrypted; "+
+			"use --listen 127.0.0.1:PORT to avoid it", o.listen)
 	}
-	list, variables := cli.Fill(srv), exports(srv, file.Dialect)
+	cli.Fill(srv)
+	variables := exports(srv, file.Dialect)
 	if o.env != "" {
 		if err := cli.WriteFile(o.env, []byte(variables)); err != nil {
 			return fmt.Errorf("--env: %w", err)
 		}
 		defer func() { _ = os.Remove(o.env) }() // its service has stopped
 	}
-	fmt.Fprintf(app.Out, "%s# In another shell, for the other commands:\n%s\nThe fake service is at %s, and stops on ^C.\n",
-		curlLines(srv, file.Dialect, time.Now(), list), variables, srv.URL)
+	fmt.Fprint(app.Out, "# A request, in another shell:\n", curlLine(srv, file.Dialect))
+	fmt.Fprint(app.Out, "\n# For the other commands, of which api sends any request:\n", variables)
+	fmt.Fprintf(app.Out, "\nThe fake service is at %s, and stops on ^C.\n", srv.URL)
 	<-ctx.Done()
 	fmt.Fprintln(app.Out, "Stopped.")
 	return nil
@@ -168,7 +166,8 @@ func start(app *cli.App, o options, file config) (*webdeliverytest.Server, error
 	}
 	srv, err := webdeliverytest.Start(settings...)
 	if network, ok := errors.AsType[*net.OpError](err); ok {
-		return nil, cli.Advise(fmt.Errorf("--listen %s: %w", o.listen, network.Err), "use another --listen: 127.0.0.1:0 takes a free port")
+		return nil, cli.Advise(fmt.Errorf("--listen %s: %w", o.listen, network.Err),
+			"use another --listen: 127.0.0.1:0 takes a free port")
 	}
 	if err != nil {
 		return nil, cli.Misused("%s", goName.ReplaceAllString(err.Error(), ""))

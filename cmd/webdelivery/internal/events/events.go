@@ -10,8 +10,12 @@ import (
 	"iter"
 	"log/slog"
 	"math"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,24 +23,7 @@ import (
 
 	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/cmd/webdelivery/internal/cli"
-	"github.com/webdelivery/webdelivery-go/cmd/webdelivery/internal/events/table"
 )
-
-const exportHelp = `Export the events of a time range, in order of their time, each once. If events
-are missing at the end, the exit code is 3.
-`
-
-const followHelp = `Follow events until ^C. They are written --delay after they happened, because
-some are recorded late. Those recorded up to --lookback after they happened
-follow out of order; later ones are missing, and counted. When the service or
-the collector fails, the command says so and tries again. After a stop of days,
-events are gone; only with --accept-gap does it go on without them.
-
---metrics serves http://ADDRESS/metrics: webdelivery_export_lag_seconds (now
-minus the time up to which all is delivered), webdelivery_export_events_total,
-webdelivery_export_late_events_total (recorded too late, and missing), and
-webdelivery_export_rejected_events_total.
-`
 
 const where = `
 Without one of these flags, events go to standard output:
@@ -56,10 +43,7 @@ refused alone, while the collector takes others, is appended to FILE.rejected.
 A URL without a path gets /services/collector/event or /v1/logs.
 
 Do not open csv in a spreadsheet, which may execute a cell that begins with =.
-ecs is the Elastic Common Schema, in lines, with the rest below webdelivery.
-For Parquet:
-
-  duckdb -c "COPY (FROM 'DIR/*.ndjson') TO 'events.parquet'"`
+ecs is the Elastic Common Schema, in lines, with the rest below webdelivery.`
 
 // Command returns the command.
 func Command(app *cli.App) *cobra.Command {
@@ -69,7 +53,10 @@ func Command(app *cli.App) *cobra.Command {
 
 func export(app *cli.App) *cobra.Command {
 	c := &cobra.Command{
-		Use: "export", Short: "Export the events of a time range", Long: exportHelp + where, Args: cobra.NoArgs,
+		Use: "export", Short: "Export the events of a time range", Args: cobra.NoArgs,
+		Long: `Export the events of a time range, in order of their time, each once. If events
+are missing at the end, the exit code is 3.
+` + where,
 		Example: `  webdelivery events export --since 1h --filter event_action==BLOCK -o ndjson |
     jq -r .client_ip
   webdelivery events export --since yesterday --until today --dir november-20`,
@@ -77,7 +64,7 @@ func export(app *cli.App) *cobra.Command {
 	var times cli.Range
 	times.Flags(c.Flags(), "24h")
 	f := newFlags(c, "100MB", 0)
-	limit := c.Flags().Uint32("limit", 0, "at most this `number` of events; 0 is all")
+	c.Flags().Uint32Var(&f.limit, "limit", 0, "at most this `number` of events; 0 is all")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		now := time.Now().UTC().Truncate(time.Second)
 		start, end, err := times.Times(now)
@@ -87,28 +74,34 @@ func export(app *cli.App) *cobra.Command {
 		if end.IsZero() {
 			end = now
 		}
-		return f.run(c, app, start, end, func(j *job) error {
-			j.limit = int64(*limit)
-			return j.copy(c.Context())
-		})
+		return f.run(c, app, start, end)
 	}
 	return c
 }
 
 func follow(app *cli.App) *cobra.Command {
 	c := &cobra.Command{
-		Use: "follow", Short: "Write events as they come, until ^C", Long: followHelp + where, Args: cobra.NoArgs,
+		Use: "follow", Short: "Write events as they come, until ^C", Args: cobra.NoArgs,
+		Long: `Follow events until ^C. They are written --delay after they happened, because
+some are recorded late. Those recorded up to --lookback after they happened
+follow out of order; later ones are missing, and counted. When the service or
+the collector fails, the command says so and tries again. After a stop of days,
+events are gone; only with --accept-gap does it go on without them.
+
+--metrics serves http://ADDRESS/metrics: how far the command is behind, and how
+many events were delivered, recorded too late, and rejected.
+` + where,
 		Example: `  webdelivery events follow -o ndjson | jq -c '[.client_ip, .rule_id]'
   webdelivery events follow -o ecs --dir /var/log/webdelivery --rotate 10m
   webdelivery events follow --otlp https://otel.example.com:4318 \
     --cursor otel.cursor --metrics localhost:9755`,
 	}
-	var since, address string
+	var since string
 	cli.SinceFlag(c.Flags(), &since, "1h")
 	f := newFlags(c, "1h", 20*time.Minute)
 	f.delay = cli.Duration(5 * time.Minute)
 	c.Flags().Var(&f.delay, "delay", "write events this `duration` after they happened")
-	c.Flags().StringVar(&address, "metrics", "", "`address` on which to serve metrics, such as localhost:9755")
+	c.Flags().StringVar(&f.metrics, "metrics", "", "`address` on which to serve metrics, such as localhost:9755")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		start, err := cli.ParseTime("--since", since, time.Now())
 		if err != nil {
@@ -117,86 +110,98 @@ func follow(app *cli.App) *cobra.Command {
 		if f.delay < cli.Duration(time.Second) {
 			return cli.Misused("--delay must be 1s or more")
 		}
-		return f.run(c, app, start, time.Time{}, func(j *job) error { return j.follow(c.Context(), address) })
+		return f.run(c, app, start, time.Time{})
 	}
 	return c
 }
 
 // flags are those of both commands.
 type flags struct {
-	filter                          *cli.Filter
-	format                          *string
-	columns, dir, hec, otlp, cursor string
-	rotate                          rotation
-	lookback, delay                 cli.Duration
-	acceptGap                       bool
+	filter                                   *cli.Filter
+	format                                   *string
+	columns, dir, hec, otlp, cursor, metrics string
+	rotate                                   rotation
+	lookback, delay                          cli.Duration
+	limit                                    uint32
+	acceptGap                                bool
 }
 
 func newFlags(c *cobra.Command, rotate string, lookback time.Duration) *flags {
-	f := &flags{filter: cli.FilterFlag(c.Flags()), format: cli.Format(c, "csv", "ndjson", "ecs"), lookback: cli.Duration(lookback)}
+	set := c.Flags()
+	f := &flags{lookback: cli.Duration(lookback), filter: cli.FilterFlag(set)}
+	f.format = cli.Format(c, "csv", "ndjson", "ecs")
 	_ = f.rotate.set(rotate)
-	c.Flags().StringVar(&f.columns, "columns", allColumns, "comma-separated `names` of dimensions, in the order of the columns; default 13")
-	c.Flags().Lookup("columns").DefValue = "" // too long for the help
-	c.Flags().StringVar(&f.dir, "dir", "", "write files into this `folder`")
-	c.Flags().Func("rotate", "complete a file of --dir at this age or `size`, such as 10m or 100MB; default "+rotate, f.rotate.set)
-	c.Flags().StringVar(&f.hec, "hec", "", "send to the Splunk HTTP Event Collector at this `URL`")
-	c.Flags().StringVar(&f.otlp, "otlp", "", "send OTLP logs to this `URL`")
-	c.Flags().StringVar(&f.cursor, "cursor", "", "`file` that holds how far --hec or --otlp is")
-	c.Flags().Var(&f.lookback, "lookback", "read events that are recorded up to this `duration` after they happened")
-	c.Flags().BoolVar(&f.acceptGap, "accept-gap", false, "continue although the service has deleted events since")
+	set.StringVar(&f.columns, "columns", allColumns,
+		"comma-separated `names` of dimensions, in the order of the columns; default 13")
+	set.Lookup("columns").DefValue = "" // too long for the help
+	set.StringVar(&f.dir, "dir", "", "write files into this `folder`")
+	set.Func("rotate", "complete a file of --dir at this age or `size`, such as 10m or 100MB; default "+rotate,
+		f.rotate.set)
+	set.StringVar(&f.hec, "hec", "", "send to the Splunk HTTP Event Collector at this `URL`")
+	set.StringVar(&f.otlp, "otlp", "", "send OTLP logs to this `URL`")
+	set.StringVar(&f.cursor, "cursor", "", "`file` that holds how far --hec or --otlp is")
+	set.Var(&f.lookback, "lookback", "read events that are recorded up to this `duration` after they happened")
+	set.BoolVar(&f.acceptGap, "accept-gap", false, "continue although the service has deleted events since")
 	return f
 }
 
-// run connects the service with where the events go, and does what do says. An end of zero means that there is none.
-func (f *flags) run(c *cobra.Command, app *cli.App, start, end time.Time, do func(*job) error) error {
+// run connects the service with where the events go, and copies them. Without an end, it follows them.
+func (f *flags) run(c *cobra.Command, app *cli.App, start, end time.Time) error {
 	to, err := f.collector(c)
 	if err != nil {
 		return err
 	}
-	client, err := app.Connect(webdelivery.WithLogger(slog.New(warnings{app})))
+	j := &job{flags: f, app: app, told: map[string]time.Time{}}
+	client, err := app.Connect(webdelivery.WithLogger(slog.New(warnings{slog.DiscardHandler, j})))
 	if err != nil {
 		return err
+	}
+	if f.dir != "" {
+		f.cursor = filepath.Join(f.dir, "cursor")
+		if err := os.MkdirAll(f.dir, 0o700); err != nil {
+			return cli.Misused("--dir: %w", err)
+		}
+	}
+	position := new(webdelivery.CursorFile)
+	if f.cursor != "" { // standard output has none
+		if position, err = webdelivery.OpenCursorFile(f.cursor); err != nil {
+			return err
+		}
+		defer position.Close()
 	}
 	columns := strings.Split(strings.ReplaceAll(f.columns, " ", ""), ",")
-	query := webdelivery.EventsQuery{Start: start, End: end, Dimensions: columns, Filter: f.filter.Expr}
-	position := new(webdelivery.CursorFile) // standard output has none
-	switch {
-	case f.dir != "":
-		position, err = openFolder(f.dir, asked(c), &query)
-	case to != nil:
-		position, err = webdelivery.OpenCursorFile(f.cursor)
-	}
-	if err != nil {
-		return err
-	}
-	defer position.Close()
-	m := &meters{app: app, delay: time.Duration(f.delay)}
-	m.reach(cmp.Or(position.Cursor.Time(), query.Start))
-	m.export = client.Stats.NewExport(query, position.Cursor, webdelivery.ExportOptions{
-		Lookback: time.Duration(f.lookback), Delay: m.delay, AcceptGap: f.acceptGap, MaxOutage: math.MaxInt64,
-	})
-	j := &job{meters: m, query: query}
-	lines := table.New(*f.format, columns)
+	lines := newFormat(*f.format, columns)
+	j.position = position
+	j.query = webdelivery.EventsQuery{Start: start, End: end, Dimensions: columns, Filter: f.filter.Expr}
 	switch {
 	case to != nil:
+		to.job, to.encode = j, to.encoder(columns)
 		j.said, j.to = "delivered", to
-		to.meters, to.cursor, to.rejects, to.encode = m, position, f.cursor+".rejected", to.encoder(columns)
 	case f.dir != "":
-		j.said = "written to " + f.dir
-		j.to = &folder{meters: m, name: f.dir, cursor: position, table: lines, rotate: &f.rotate}
+		j.said, j.to = "written to "+f.dir, &folder{job: j, format: lines}
+		err = j.goOn(asked(c) + " -o " + *f.format)
 	default:
 		out := bufio.NewWriter(app.Out)
-		_, _ = out.WriteString(lines.Header) // a later call returns the error
-		j.to = &stream{meters: m, table: lines, out: out}
-	}
-	j.bar = !end.IsZero() && (j.said != "" || !app.OutTerminal) // not between the rows on a terminal
-	if j.said != "" {
-		err = j.to.Commit(c.Context(), false) // a restart before the first event begins at the same time
+		_, err = out.WriteString(lines.header)
+		j.to = &stream{job: j, format: lines, out: out}
 	}
 	if err != nil {
 		return err
 	}
-	return do(j)
+	j.export = client.Stats.NewExport(j.query, position.Cursor, webdelivery.ExportOptions{
+		Lookback: time.Duration(f.lookback), Delay: time.Duration(f.delay), AcceptGap: f.acceptGap, MaxOutage: math.MaxInt64,
+	})
+	j.reached.Store(cmp.Or(position.Cursor.Reached(), position.Cursor.Time(), start).UnixMilli())
+	if j.said != "" {
+		if err := j.to.commit(c.Context(), false); err != nil { // a restart before the first event begins at the same time
+			return err
+		}
+	}
+	if end.IsZero() {
+		return j.follow(c.Context())
+	}
+	j.bar = j.said != "" || !app.OutTerminal // not between the rows on a terminal
+	return j.copy(c.Context())
 }
 
 // allColumns are the dimensions that the service document names.
@@ -208,7 +213,7 @@ func (f *flags) collector(c *cobra.Command) (*collector, error) {
 	sends := f.hec != "" || f.otlp != ""
 	switch {
 	case f.hec != "" && f.otlp != "", sends && f.dir != "":
-		return nil, cli.Misused("give one of --dir, --hec and --otlp; for more, start more processes, each with its own --cursor")
+		return nil, cli.Misused("give one of --dir, --hec and --otlp; for more, start a process for each")
 	case sends != (f.cursor != ""):
 		return nil, cli.Misused("--hec and --otlp need --cursor, and nothing else takes it")
 	case sends && c.Flags().Changed("output"):
@@ -227,7 +232,7 @@ func (f *flags) collector(c *cobra.Command) (*collector, error) {
 func asked(c *cobra.Command) string {
 	text := c.CommandPath()
 	c.Flags().Visit(func(flag *pflag.Flag) {
-		if slices.Contains([]string{"since", "until", "filter", "columns", "limit", "output"}, flag.Name) {
+		if slices.Contains([]string{"since", "until", "filter", "columns", "limit"}, flag.Name) {
 			text += " --" + flag.Name + " '" + flag.Value.String() + "'"
 		}
 	})
@@ -236,21 +241,34 @@ func asked(c *cobra.Command) string {
 
 // job copies events to a sink.
 type job struct {
-	*meters
+	*flags
 
-	to    sink
-	query webdelivery.EventsQuery
-	limit int64
-	rows  int64  // all, those of earlier runs included
-	said  string // after the number of events; "" if there is no stored position
-	bar   bool   // show progress
-	shown time.Time
+	app      *cli.App
+	query    webdelivery.EventsQuery
+	export   *webdelivery.Export
+	position *webdelivery.CursorFile
+	to       sink
+	rows     int64  // all, those of earlier runs included
+	said     string // after the number of events; "" if there is no stored position
+	bar      bool   // show progress
+	ending   bool   // a collector gets one more try
+	failing  bool   // the user was told that the service cannot be read
+	shown    time.Time
+	told     map[string]time.Time // when each kind of warning was told
+
+	reached             atomic.Int64 // everything before was delivered; in milliseconds since 1970
+	delivered, rejected atomic.Int64
 }
 
 // copy exports the time range.
 func (j *job) copy(ctx context.Context) error {
-	position := j.export.Cursor()
-	if j.rows = position.Count(); j.limit > 0 && j.rows >= j.limit || !position.Reached().Before(j.query.End) {
+	position, limit := j.export.Cursor(), int64(j.limit)
+	j.rows = position.Count()
+	switch {
+	case limit > 0 && j.rows >= limit:
+		j.app.Tell("--limit is reached: %d events", j.rows)
+		return nil
+	case j.dir != "" && !position.Reached().Before(j.query.End): // goOn has compared the flags
 		j.app.Tell("the export is complete, with %d events up to %s; for newer ones, begin another one or follow",
 			j.rows, j.query.End.Format(time.RFC3339))
 		return nil
@@ -260,43 +278,64 @@ func (j *job) copy(ctx context.Context) error {
 }
 
 // follow copies events as they come, in rounds, until ctx ends.
-func (j *job) follow(ctx context.Context, address string) error {
-	if err := j.serve(ctx, address); err != nil {
+func (j *job) follow(ctx context.Context) error {
+	if err := j.serve(ctx); err != nil {
 		return err
 	}
 	var read, failed error
-	for round := range j.export.Follow(ctx, j.delay) {
+	last := j.export.Cursor().Reached()
+	for round := range j.export.Follow(ctx, time.Duration(j.delay)) {
 		if read, failed = j.each(ctx, round); read == nil && failed == nil {
-			failed = j.to.Commit(ctx, false)
+			failed = j.to.commit(ctx, false)
 		}
 		if read != nil || failed != nil {
 			break
 		}
-		j.tell()
+		reached := j.export.Cursor().Reached()
+		if j.failing && reached.After(last) {
+			j.failing = false
+			j.app.Tell("the service can be read again")
+		}
+		last = reached
+		if j.delivered.Load()+j.rejected.Load() == j.rows {
+			j.reached.Store(reached.UnixMilli())
+		}
 	}
 	return j.end(ctx, read, failed)
 }
 
-// end commits, says how many events have a place, and returns what ended the command: an error of the service, or of the
-// output.
+// end commits, says how many events have a place, and returns what ended the command: an error of the service, or of
+// the output.
 func (j *job) end(ctx context.Context, read, failed error) error {
-	if failed == nil && !errors.Is(read, webdelivery.ErrInvalid) {
-		failed = j.to.Commit(ctx, true)
+	stopped := ctx.Err() != nil && (failed == nil || errors.Is(failed, ctx.Err()))
+	if stopped { // one more try, so that the next run does not begin far back
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer stop()
+		j.ending, failed = true, nil
 	}
+	if failed == nil && !errors.Is(read, webdelivery.ErrInvalid) {
+		failed = j.to.commit(ctx, true)
+	}
+	if stopped && (errors.Is(failed, context.Canceled) || errors.Is(failed, context.DeadlineExceeded)) {
+		failed = nil // the next run sends the rest
+	}
+	stopped = stopped && failed == nil
 	j.app.Show("")
 	err := errors.Join(read, failed)
-	stopped := ctx.Err() != nil && (failed == nil || errors.Is(failed, ctx.Err())) // it sends the rest again
+	missing := errors.As(read, new(*webdelivery.LateError)) || errors.As(read, new(*webdelivery.IncompleteError))
 	next := "; the same command continues"
 	switch {
-	case stopped && j.delay > 0:
+	case stopped && j.query.End.IsZero():
 		err = read
 	case err == nil:
 		next = ""
 	case stopped:
 		err = errors.New("interrupted")
-	case failed == nil && (errors.As(err, new(*webdelivery.LateError)) || errors.As(err, new(*webdelivery.IncompleteError))):
+	case failed == nil && missing:
 		next = ""
-		err = cli.Advise(&cli.Exit{Code: cli.Partly, Err: err}, "to get what is recorded by now, export again, into another --dir if you gave one")
+		err = cli.Advise(&cli.Exit{Code: cli.Partly, Err: err},
+			"to get what is recorded by now, export again, into another --dir if you gave one")
 	}
 	if j.said != "" && (err == nil || j.delivered.Load() > 0) {
 		j.app.Tell("%d events %s%s", j.delivered.Load(), j.said, next)
@@ -306,26 +345,24 @@ func (j *job) end(ctx context.Context, read, failed error) error {
 
 // each copies rows. It returns the error of the service, and that of the output.
 func (j *job) each(ctx context.Context, rows iter.Seq2[webdelivery.Row, error]) (read, failed error) {
-	unchecked := j.query.Dimensions
 	for row, err := range rows {
 		if err != nil {
 			return err, nil
 		}
-		for _, column := range unchecked {
+		for _, column := range j.query.Dimensions {
 			if _, ok := row.Get(column); !ok {
 				return nil, fmt.Errorf("the service sends no column %q", column)
 			}
 		}
-		unchecked = nil
 		value, _ := row.Get(webdelivery.DimEventTimestamp) // the service always sends it
 		at, err := value.Time()
 		if err == nil {
-			err = j.to.Write(ctx, row, at)
+			err = j.to.write(ctx, row, at)
 		}
 		if err != nil {
 			return nil, err
 		}
-		if j.rows++; j.rows == j.limit {
+		if j.rows++; j.rows == int64(j.limit) {
 			break
 		}
 		if j.bar && time.Since(j.shown) > 200*time.Millisecond {
@@ -338,22 +375,32 @@ func (j *job) each(ctx context.Context, rows iter.Seq2[webdelivery.Row, error]) 
 }
 
 // warnings prints what an export does not return but logs: late events, and rounds that have failed.
-type warnings struct{ app *cli.App }
+type warnings struct {
+	slog.Handler
+
+	job *job
+}
 
 // Enabled reports whether the level is that of a warning.
 func (w warnings) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelWarn }
 
-// Handle prints the warnings of an export. Those of single requests are not interesting.
+var digits = regexp.MustCompile(`\d+`)
+
+// Handle prints the warnings of an export, each kind at most every 10 minutes. Those of single requests are not
+// interesting.
 func (w warnings) Handle(_ context.Context, r slog.Record) error {
 	r.Attrs(func(a slog.Attr) bool {
-		if r.Message == "webdelivery: statistics" && a.Key == "warning" {
-			w.app.Tell("%s", cli.Printable(strings.TrimPrefix(cli.WithFlags(a.Value.String()), "webdelivery: ")))
+		text, isError := strings.CutPrefix(a.Value.String(), "webdelivery: ")
+		kind := digits.ReplaceAllString(text, "#")
+		if r.Message != "webdelivery: statistics" || a.Key != "warning" {
+			return true
+		}
+		w.job.failing = w.job.failing || isError && !strings.Contains(text, "recorded too late")
+		if last, known := w.job.told[kind]; !known || time.Since(last) >= 10*time.Minute {
+			w.job.told[kind] = time.Now()
+			w.job.app.Tell("%s", cli.Printable(cli.WithFlags(text)))
 		}
 		return true
 	})
 	return nil
 }
-
-// WithAttrs and WithGroup change nothing.
-func (w warnings) WithAttrs([]slog.Attr) slog.Handler { return w }
-func (w warnings) WithGroup(string) slog.Handler      { return w }

@@ -9,39 +9,47 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/webdelivery/webdelivery-go"
-	"github.com/webdelivery/webdelivery-go/cmd/webdelivery/internal/events/table"
 )
 
 // hec is Splunk's HTTP Event Collector, see
 // https://docs.splunk.com/Documentation/Splunk/latest/Data/FormateventsforHTTPEventCollector.
 var hec = protocol{
-	flag: "hec", path: "/services/collector/event", variable: "SPLUNK_HEC_TOKEN", between: "\n",
-	header: func(token string) http.Header {
-		if token = strings.TrimSpace(token); token == "" || !printable(token) {
-			return nil
-		}
-		return http.Header{"Authorization": {"Splunk " + token}}
-	},
-	encoder: hecEncoder, judge: judgeHEC,
+	flag: "hec", path: "/services/collector/event", variable: "SPLUNK_HEC_TOKEN",
+	header: hecHeader, body: "%s", between: "\n", encoder: hecEncoder, judge: judgeHEC,
+}
+
+func hecHeader(token string) http.Header {
+	token = strings.TrimSpace(token)
+	if token == "" || !printable(token) {
+		return nil
+	}
+	return http.Header{"Authorization": {"Splunk " + token}}
+}
+
+// printable reports whether a text can be in a header.
+func printable(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII || unicode.IsControl(r) })
 }
 
 // hecEncoder writes an event as -o ndjson does, and adds the key.
 func hecEncoder(columns []string) encoder {
-	lines := table.New("ndjson", columns)
-	return func(row webdelivery.Row, at time.Time, key string) ([]byte, error) {
-		line := lines.Append(nil, row, at)
-		event := map[string]any{
+	line := newNDJSON(columns)
+	return func(row webdelivery.Row, at time.Time, key string) []byte {
+		content := bytes.TrimSuffix(line(row, at), []byte("}\n"))
+		event := object{
 			"time":       json.Number(fmt.Sprintf("%d.%03d", at.Unix(), at.Nanosecond()/1e6)),
 			"source":     "webdelivery",
 			"sourcetype": "webdelivery:event",
-			"event":      json.RawMessage(fmt.Appendf(bytes.TrimSuffix(line, []byte("}\n")), `,"key":%q}`, key)),
+			"event":      json.RawMessage(fmt.Appendf(content, `,"key":%q}`, key)),
 		}
 		if host, _ := row.Get(webdelivery.DimDomain); host.String() != "" {
 			event["host"] = host
 		}
-		return json.Marshal(event)
+		text, _ := json.Marshal(event) // values of rows can be encoded
+		return text
 	}
 }
 
@@ -66,23 +74,25 @@ func judgeHEC(status int, answer []byte) verdict {
 // otlp is the OpenTelemetry protocol for logs, in JSON over HTTP, see https://opentelemetry.io/docs/specs/otlp/.
 var otlp = protocol{
 	flag: "otlp", path: "/v1/logs", variable: "OTEL_EXPORTER_OTLP_HEADERS",
-	head: `{"resourceLogs":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"webdelivery"}}]},` +
-		`"scopeLogs":[{"scope":{"name":"events"},"logRecords":[`,
-	between: ",", tail: `]}]}]}`,
-	header: otlpHeader, encoder: otlpEncoder, judge: judgeOTLP,
+	header: otlpHeader, body: otlpBody, between: ",", encoder: otlpEncoder, judge: judgeOTLP,
 }
+
+const otlpBody = `{"resourceLogs":[{
+	"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"webdelivery"}}]},
+	"scopeLogs":[{"scope":{"name":"events"},"logRecords":[%s]}]
+}]}`
 
 // otlpHeader reads name=value,name=value, with values as in a URL.
 func otlpHeader(text string) http.Header {
 	header := http.Header{}
 	for pair := range strings.SplitSeq(text, ",") {
-		if strings.TrimSpace(pair) == "" {
+		pair = strings.TrimSpace(pair)
+		if pair == "" {
 			continue
 		}
-		name, value, _ := strings.Cut(pair, "=")
-		value, err := url.PathUnescape(strings.TrimSpace(value))
-		name = strings.TrimSpace(name)
-		if err != nil || name == "" || !printable(name+value) || strings.ContainsAny(name, ` "(),/:;<=>?@[\]{}`) {
+		name, value, found := strings.Cut(pair, "=")
+		value, err := url.PathUnescape(value)
+		if err != nil || !found || !printable(name+value) || strings.ContainsAny(name, ` "(),/:;<>?@[\]{}`) {
 			return nil
 		}
 		header.Set(name, value)
@@ -92,14 +102,13 @@ func otlpHeader(text string) http.Header {
 
 // otlpEncoder writes an event with its columns as attributes. A line that people read is the body.
 func otlpEncoder(columns []string) encoder {
-	type object map[string]any
-	return func(row webdelivery.Row, at time.Time, key string) ([]byte, error) {
+	return func(row webdelivery.Row, at time.Time, key string) []byte {
 		attributes := []object{{"key": "event.key", "value": object{"stringValue": key}}}
 		record := object{"timeUnixNano": fmt.Sprint(at.UnixNano()), "observedTimeUnixNano": fmt.Sprint(time.Now().UnixNano())}
 		var body []string
 		for _, column := range columns {
 			value, _ := row.Get(column)
-			text := value.String()
+			word := value.String()
 			if value.IsNull() || column == webdelivery.DimEventTimestamp {
 				continue
 			}
@@ -107,16 +116,17 @@ func otlpEncoder(columns []string) encoder {
 			if _, err := value.Int64(); err == nil && value.Raw()[0] != '"' {
 				kind = "intValue" // in quotes, too
 			}
-			attributes = append(attributes, object{"key": "webdelivery." + column, "value": object{kind: text}})
+			attributes = append(attributes, object{"key": "webdelivery." + column, "value": object{kind: word}})
 			switch column {
 			case webdelivery.DimEventSeverity:
-				record["severityNumber"], record["severityText"] = severities[strings.ToLower(text)], text
+				record["severityNumber"], record["severityText"] = severities[strings.ToLower(word)], word
 			case webdelivery.DimEventType, webdelivery.DimEventAction, webdelivery.DimRuleID:
-				body = append(body, text)
+				body = append(body, word)
 			}
 		}
 		record["body"], record["attributes"] = object{"stringValue": strings.Join(body, " ")}, attributes
-		return json.Marshal(record)
+		text, _ := json.Marshal(record) // values of rows can be encoded
+		return text
 	}
 }
 

@@ -30,7 +30,6 @@ const long = `Serve the hits of the last complete 5 minutes as metrics for Prome
   webdelivery_up{family}                         1 if the last read succeeded;
                                                  if not, there are no hits
   webdelivery_scrape_errors_total{family}        reads that failed
-  webdelivery_scrape_duration_seconds{family}    how long the last read took
 
 A hit may count in several families, so sums over families mean nothing. If the
 service refuses the severity or the type to a family, it has no such metric,
@@ -47,7 +46,9 @@ const examples = `  webdelivery exporter
 
 // Command returns the command.
 func Command(app *cli.App) *cobra.Command {
-	c := &cobra.Command{Use: "exporter", Short: "Serve security statistics to Prometheus", Long: long, Example: examples, Args: cobra.NoArgs}
+	c := &cobra.Command{
+		Use: "exporter", Short: "Serve security statistics to Prometheus", Long: long, Example: examples, Args: cobra.NoArgs,
+	}
 	listen := c.Flags().String("listen", "localhost:9754", "serve on this `address`; without a host, to all computers")
 	delay := cli.Duration(5 * time.Minute)
 	c.Flags().Var(&delay, "delay", "read hits this `duration` after their 5 minutes, because some are recorded late")
@@ -56,7 +57,8 @@ func Command(app *cli.App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return app.Serve(c.Context(), *listen, handler(newCollector(client, time.Duration(delay), app.Tell)), "Metrics are at %s/metrics until you press ^C.")
+		collector := newCollector(client, time.Duration(delay), app.Tell)
+		return app.Serve(c.Context(), *listen, handler(collector), "Metrics are at %s/metrics until you press ^C.")
 	}
 	return c
 }
@@ -88,10 +90,9 @@ var dimensions = []struct {
 }
 
 var (
-	bucketDesc   = describe("bucket_timestamp_seconds", "When the last 5 minutes that could be read began.")
-	upDesc       = describe("up", "Whether the last read succeeded.")
-	errorsDesc   = describe("scrape_errors_total", "Reads that failed.")
-	durationDesc = describe("scrape_duration_seconds", "How long the last read took.")
+	bucketDesc = describe("bucket_timestamp_seconds", "When the last 5 minutes that could be read began.")
+	upDesc     = describe("up", "Whether the last read succeeded.")
+	errorsDesc = describe("scrape_errors_total", "Reads that failed.")
 )
 
 // collector reads the hits when Prometheus asks for them.
@@ -158,7 +159,7 @@ type family struct {
 func (f *family) read(ctx context.Context, end time.Time) {
 	f.metrics, f.problems = nil, nil
 	found, errs := make([]map[string]int64, len(dimensions)), make([]error, len(dimensions))
-	start, begin := time.Now(), end.Add(-5*time.Minute)
+	begin := end.Add(-5 * time.Minute)
 	var all sync.WaitGroup
 	for i, d := range dimensions {
 		if !f.lacks[d.name] {
@@ -166,7 +167,6 @@ func (f *family) read(ctx context.Context, end time.Time) {
 		}
 	}
 	all.Wait()
-	f.add(durationDesc, prometheus.GaugeValue, time.Since(start).Seconds())
 
 	var failure error
 	for i, d := range dimensions {

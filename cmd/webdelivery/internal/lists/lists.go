@@ -3,8 +3,7 @@ package lists
 
 import (
 	"context"
-	"fmt"
-	"iter"
+	"errors"
 	"net/netip"
 	"slices"
 	"strings"
@@ -17,7 +16,7 @@ import (
 
 const about = `Network lists hold IP addresses and ranges (type IP), or countries by their
 two-letter codes (type GEO). Rules of the service block, allow or limit these.
-LIST is the id of a list, or a name that only one list has.
+LIST is the name of a list, if only one list has it, or an id.
 
 The service accepts a change, and deploys it with tasks, whose ids are printed.
 With --wait, a command waits for them; otherwise, and after ^C, they go on.`
@@ -40,9 +39,12 @@ func ls(app *cli.App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		options := webdelivery.NetworkListOptions{Type: webdelivery.NetworkListType(strings.ToUpper(*kind)), Deprecated: true, Count: 100}
-		all := client.NetworkLists.All(c.Context(), options) // a rule may still use a deprecated list
-		return printAll(app, *format, []string{"id", "name", "type", "description"}, all, func(list webdelivery.NetworkList) []string {
+		all := client.NetworkLists.All(c.Context(), webdelivery.NetworkListOptions{
+			Type: webdelivery.NetworkListType(strings.ToUpper(*kind)), Count: 100,
+			Deprecated: true, // a rule may still use one
+		})
+		header := []string{"id", "name", "type", "description"}
+		return cli.Print(app, *format, header, all, func(list webdelivery.NetworkList) []string {
 			if list.Deprecated {
 				list.Description = strings.TrimSpace("(deprecated) " + list.Description)
 			}
@@ -64,26 +66,17 @@ func show(app *cli.App) *cobra.Command {
 			return err
 		}
 		all := client.NetworkLists.AllEntries(c.Context(), list.ID, webdelivery.EntryOptions{ReadAhead: 4})
-		return printAll(app, *format, []string{"entry", "added_by", "creation_timestamp"}, all, func(e webdelivery.NetworkListEntry) []string {
+		header := []string{"entry", "added_by", "creation_timestamp"}
+		return cli.Print(app, *format, header, all, func(e webdelivery.NetworkListEntry) []string {
 			return []string{e.Entry, e.AddedBy, cli.Time(e.CreationTimestamp)}
 		})
 	}
 	return c
 }
 
-func printAll[T any](app *cli.App, format string, header []string, items iter.Seq2[T, error], cells func(T) []string) error {
-	return app.Print(format, header, func(yield func(cli.Record, error) bool) {
-		for item, err := range items {
-			if !yield(cli.Record{Value: item, Cells: cells(item)}, err) {
-				return
-			}
-		}
-	})
-}
-
 func find(app *cli.App) *cobra.Command {
 	c := &cobra.Command{
-		Use: "find ADDR...", Short: "Say why addresses are blocked: the entries that cover them", Args: cobra.MinimumNArgs(1),
+		Use: "find ADDR...", Short: "Say which lists and entries cover addresses", Args: cobra.MinimumNArgs(1),
 		Long: `Print the entries of all lists that cover an address: the address itself, and
 ranges that contain it; not countries, as the service does not say where it is.
 Standard error names the addresses that no list covers. -o json prints objects
@@ -108,49 +101,35 @@ with addr, list and entry.`,
 		if err != nil {
 			return err
 		}
-		return explain(app, *format, addrs, matches, unreadable)
+		header := []string{"addr", "list", "entry", "added_by", "creation_timestamp"}
+		err = cli.Print(app, *format, header, cli.All(matches), func(m webdelivery.NetworkListMatch) []string {
+			return []string{m.Addr.String(), m.List.Name, m.Entry.Entry, m.Entry.AddedBy, cli.Time(m.Entry.CreationTimestamp)}
+		})
+		for _, addr := range addrs {
+			if !slices.ContainsFunc(matches, func(m webdelivery.NetworkListMatch) bool { return m.Addr == addr }) {
+				app.Tell("no list covers %s", addr)
+			}
+		}
+		for _, m := range unreadable {
+			app.Tell("list %q has %q, which is neither an address nor a range: what it covers is unknown", m.List.Name, m.Entry.Entry)
+		}
+		return err
 	}
 	return c
 }
 
-func explain(app *cli.App, format string, addrs []netip.Addr, matches, unreadable []webdelivery.NetworkListMatch) error {
-	err := app.Print(format, []string{"addr", "list", "entry", "added_by", "creation_timestamp"}, func(yield func(cli.Record, error) bool) {
-		for _, m := range matches {
-			cells := []string{m.Addr.String(), m.List.Name, m.Entry.Entry, m.Entry.AddedBy, cli.Time(m.Entry.CreationTimestamp)}
-			if !yield(cli.Record{Value: m, Cells: cells}, nil) {
-				return
-			}
+// open returns the client, and the list that has this name or id.
+func open(ctx context.Context, app *cli.App, name string) (*webdelivery.Client, *webdelivery.NetworkList, error) {
+	client, err := app.Connect()
+	if err != nil {
+		return nil, nil, err
+	}
+	list, err := client.NetworkLists.GetByName(ctx, name)
+	if errors.Is(err, webdelivery.ErrNotFound) {
+		if byID, failed := client.NetworkLists.GetSummary(ctx, name); !errors.Is(failed, webdelivery.ErrNotFound) {
+			return client, byID, failed
 		}
-	})
-	for _, addr := range addrs {
-		if !slices.ContainsFunc(matches, func(m webdelivery.NetworkListMatch) bool { return m.Addr == addr }) {
-			app.Tell("no list covers %s", addr)
-		}
+		err = cli.Advise(err, "webdelivery lists ls shows the lists; only the id finds a deprecated one")
 	}
-	for _, m := range unreadable {
-		app.Tell("list %q has %q, which is neither an address nor a range: what it covers is unknown", m.List.Name, m.Entry.Entry)
-	}
-	return err
-}
-
-// open returns the client, and the list that has this id, or is the only one with this name.
-func open(ctx context.Context, app *cli.App, name string) (client *webdelivery.Client, found webdelivery.NetworkList, err error) {
-	if client, err = app.Connect(); err != nil {
-		return nil, found, err
-	}
-	var named, others []string
-	for list, err := range client.NetworkLists.All(ctx, webdelivery.NetworkListOptions{Deprecated: true, Count: 100}) {
-		if err != nil || strings.EqualFold(list.ID, name) {
-			return client, list, err
-		}
-		if text := fmt.Sprintf("%q (%s)", list.Name, list.ID); list.Name == name {
-			found, named = list, append(named, text)
-		} else {
-			others = append(others, text)
-		}
-	}
-	if len(named) != 1 {
-		err = fmt.Errorf("%d lists have the id or name %q; give the id of one of %s", len(named), name, some(append(named, others...)))
-	}
-	return client, found, err
+	return client, list, err
 }

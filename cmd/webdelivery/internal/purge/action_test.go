@@ -4,7 +4,6 @@ package purge_test
 
 import (
 	"bytes"
-	"maps"
 	"net/http"
 	"os"
 	"os/exec"
@@ -25,7 +24,7 @@ const action = "../../../../actions/purge/"
 
 // step runs the step of actions/purge in a folder, as a runner of GitHub does, with more variables. It returns the exit
 // code, the log, the outputs and what the step called. This test is the program of the release that gh downloads.
-func step(t *testing.T, srv *webdeliverytest.Server, dir string, env map[string]string, meanwhile ...func(*os.Process)) (code int, log, outputs, called string) {
+func step(t *testing.T, srv *webdeliverytest.Server, dir string, env []string, meanwhile ...func(*os.Process)) (code int, log, outputs, called string) {
 	t.Helper()
 	if _, err := exec.LookPath("jq"); err != nil && os.Getenv("REQUIRE_JQ") == "" {
 		t.Skip(err)
@@ -43,20 +42,15 @@ func step(t *testing.T, srv *webdeliverytest.Server, dir string, env map[string]
 		text := "#!/bin/sh\necho " + name + ` "$@" >>"$CALLED"` + "\n" + body + "\n"
 		require.NoError(t, os.WriteFile(filepath.Join(bin, name), []byte(text), 0o700))
 	}
-	all := map[string]string{
-		"PATH": bin + ":" + os.Getenv("PATH"), "TMPDIR": temporary, "CALLED": bin + "/called", "PROVENANCE": "0",
-		"URIS": "", "FILE": "", "SINCE": "", "DIRECTORY": ".", "BASE_URL": "", "FLAGS": "--wait", "VERSION": "1.2.3",
-		"PROGRAM": "", "GITHUB_OUTPUT": bin + "/output", "GH_TOKEN": "token of the job",
-		"WEBDELIVERY_BASE_URL": srv.URL, "WEBDELIVERY_CUSTOMER": srv.Customer,
-		"WEBDELIVERY_USERNAME": srv.Username, "WEBDELIVERY_PASSWORD": srv.Password,
-	}
-	maps.Copy(all, env)
 	cmd := exec.Command("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", `exec "`+script+`"`)
 	var text bytes.Buffer
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &text, &text
-	for name, value := range all {
-		cmd.Env = append(cmd.Env, name+"="+value)
-	}
+	cmd.Env = append([]string{
+		"PATH=" + bin + ":" + os.Getenv("PATH"), "TMPDIR=" + temporary, "CALLED=" + bin + "/called", "PROVENANCE=0", "URIS=", "FILE=",
+		"SINCE=", "DIRECTORY=.", "BASE_URL=", "FLAGS=--wait", "VERSION=1.2.3", "PROGRAM=", "GITHUB_OUTPUT=" + bin + "/output",
+		"GH_TOKEN=token of the job", "WEBDELIVERY_BASE_URL=" + srv.URL, "WEBDELIVERY_CUSTOMER=" + srv.Customer,
+		"WEBDELIVERY_USERNAME=" + srv.Username, "WEBDELIVERY_PASSWORD=" + srv.Password,
+	}, env...)
 	require.NoError(t, cmd.Start())
 	for _, do := range meanwhile {
 		do(cmd.Process)
@@ -64,8 +58,8 @@ func step(t *testing.T, srv *webdeliverytest.Server, dir string, env map[string]
 	_ = cmd.Wait() // the error is the exit code
 	left, _ := filepath.Glob(temporary + "/*")
 	assert.Empty(t, left)
-	written, _ := os.ReadFile(all["GITHUB_OUTPUT"]) // missing if the step wrote none
-	calls, _ := os.ReadFile(all["CALLED"])
+	written, _ := os.ReadFile(bin + "/output") // missing if the step wrote none
+	calls, _ := os.ReadFile(bin + "/called")
 	return cmd.ProcessState.ExitCode(), text.String(), string(written), string(calls)
 }
 
@@ -75,7 +69,7 @@ func step(t *testing.T, srv *webdeliverytest.Server, dir string, env map[string]
 func TestActionPurgesAList(t *testing.T) {
 	t.Parallel()
 	srv := webdeliverytest.NewServer(t, webdeliverytest.WithPurgeDuration(0))
-	env := map[string]string{"URIS": page + "a\nhttps://www.example.org/b\n", "FLAGS": "--wait\n--timeout 1m\n"}
+	env := []string{"URIS=" + page + "a\nhttps://www.example.org/b\n", "FLAGS=--wait\n--timeout 1m\n"}
 	code, log, outputs, called := step(t, srv, t.TempDir(), env)
 	patterns, ids := sent(srv)
 	assert.Equal(t, cli.Partly, code, log)
@@ -85,11 +79,10 @@ func TestActionPurgesAList(t *testing.T) {
 	const verified = `^uname -m\nuname -s\ngh release download v1.2.3 --repo webdelivery/webdelivery-go --pattern webdelivery_1.2.3_linux_amd64.tar.gz .*\n` +
 		`gh attestation verify \S+/webdelivery_1.2.3_linux_amd64.tar.gz --repo webdelivery/webdelivery-go --source-ref refs/tags/v1.2.3 ` +
 		`--signer-workflow webdelivery/webdelivery-go/.github/workflows/release.yml\n`
-	assert.Regexp(t, verified+"webdelivery purge --wait --timeout 1m -o json --base  -f .*\ntoken <>\n$", called)
+	assert.Regexp(t, verified+"webdelivery purge --wait --timeout 1m -o json -f .*\ntoken <>\n$", called)
 	assert.NotContains(t, called+log, srv.Password)
 
-	env["PROVENANCE"] = "1"
-	code, _, _, called = step(t, srv, t.TempDir(), env)
+	code, _, _, called = step(t, srv, t.TempDir(), append(env, "PROVENANCE=1"))
 	assert.Equal(t, cli.Failed, code)
 	assert.Regexp(t, verified+"$", called)
 	text, err := os.ReadFile(action + "action.yml")
@@ -117,7 +110,7 @@ func TestActionPurgesWhatADeployChanged(t *testing.T) {
 		"HEAD":   "",
 		"HEAD~1": "app.css old.js new.js gone.png a%20%22%C3%BC%22%20(1).html docs/index.html docs/ %23%20b%20 HEAD",
 	} {
-		code, log, outputs, _ := step(t, srv, deploys.Dir, map[string]string{"SINCE": since, "DIRECTORY": "public", "BASE_URL": page})
+		code, log, outputs, _ := step(t, srv, deploys.Dir, []string{"SINCE=" + since, "DIRECTORY=public", "BASE_URL=" + page})
 		assert.Equal(t, cli.Done, code, log)
 		assert.Regexp(t, `^transactions=\[.*\]\nfailed=\[\]\n$`, outputs)
 		assert.Equal(t, want == "", strings.Contains(outputs, "transactions=[]"))
@@ -135,7 +128,7 @@ func TestActionIsCanceled(t *testing.T) {
 	srv.Fail(webdeliverytest.FaultRule{Path: "/transactions/*", Count: 1, Handler: func(http.ResponseWriter, *http.Request) { close(polled) }})
 	self, err := os.Executable()
 	require.NoError(t, err)
-	env := map[string]string{"URIS": page, "PROGRAM": self, "PURGE_TEST": "program"}
+	env := []string{"URIS=" + page, "PROGRAM=" + self, "PURGE_TEST=program"}
 	code, log, outputs, _ := step(t, srv, t.TempDir(), env, func(step *os.Process) {
 		<-polled
 		require.NoError(t, step.Signal(os.Interrupt))
@@ -149,21 +142,21 @@ func TestActionIsCanceled(t *testing.T) {
 // What is missing or wrong fails the job, and nothing is sent.
 func TestActionRefusesWrongUse(t *testing.T) {
 	t.Parallel()
-	for want, env := range map[string]map[string]string{
-		"set WEBDELIVERY_BASE_URL":          {"URIS": page, "WEBDELIVERY_BASE_URL": ""},
-		"nothing to purge: set uris":        {"BASE_URL": page},
-		"set one of uris, file and since":   {"URIS": page, "SINCE": "main"},
-		"there is no folder public":         {"SINCE": "main", "BASE_URL": page, "DIRECTORY": "public"},
-		"since needs base-url":              {"SINCE": "main"},
-		"the commit --output=x is not here": {"SINCE": "--output=x", "BASE_URL": page},
-		"the URL of Redis cannot be used":   {"URIS": page, "REDIS_URL": "http://:secret@redis.example.com"},
-		"unknown flag: --no-such":           {"FILE": "/dev/null", "FLAGS": "--wait --no-such"},
+	srv := webdeliverytest.NewServer(t)
+	for want, env := range map[string][]string{
+		"WEBDELIVERY_BASE_URL: is not set":  {"URIS=" + page, "WEBDELIVERY_BASE_URL="},
+		"nothing to purge: set uris":        {"BASE_URL=" + page},
+		"nothing to purge; put one URI":     {"FILE=/dev/null"},
+		"set one of uris, file and since":   {"URIS=" + page, "SINCE=main"},
+		"there is no folder public":         {"SINCE=main", "BASE_URL=" + page, "DIRECTORY=public"},
+		"since needs base-url":              {"SINCE=main"},
+		"the commit --output=x is not here": {"SINCE=--output=x", "BASE_URL=" + page},
+		"the URL of Redis cannot be used":   {"URIS=" + page, "REDIS_URL=http://:hidden@redis.example.com"},
 	} {
-		srv := webdeliverytest.NewServer(t)
 		code, log, _, _ := step(t, srv, t.TempDir(), env)
 		assert.Equal(t, cli.Misuse, code)
 		assert.Contains(t, log, want)
-		assert.NotContains(t, log, "secret")
-		assert.Empty(t, srv.Requests())
+		assert.NotContains(t, log, "hidden")
 	}
+	assert.Empty(t, srv.Requests())
 }

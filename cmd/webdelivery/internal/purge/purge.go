@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -51,7 +52,7 @@ func Command(app *cli.App) *cobra.Command {
 	}
 	flags := c.Flags()
 	flags.StringVarP(&j.file, "file", "f", "", "`file` with the URIs; - is standard input")
-	flags.Func("base", "`URL` that paths are below, such as https://www.example.com/", j.setBase)
+	flags.StringVar(&j.base, "base", "", "`URL` that paths are below, such as https://www.example.com/")
 	flags.BoolVar(&j.prefix, "prefix", false, "purge everything that begins with a URI, over http and https")
 	flags.BoolVar(&j.both, "both", false, "purge each URI over http and https; URIs then need no protocol")
 	flags.BoolVar(&j.expire, "expire", false, "expire instead: caches may serve stale content while the origin is down")
@@ -92,8 +93,7 @@ func status(app *cli.App) *cobra.Command {
 // job is a purge. It is also the document of -o json.
 type job struct {
 	app                  *cli.App
-	base                 *url.URL // nil or empty without one
-	file, redis          string   // redis is the URL, then the address
+	base, file, redis    string
 	prefix, both, expire bool
 	waiting              cli.Waiting
 	format               *string
@@ -102,9 +102,10 @@ type job struct {
 	Transactions []*transaction `json:"transactions"`
 	Failed       []failure      `json:"failed"`
 	Stopped      string         `json:"stopped,omitempty"` // why some URIs were not read
-	count        int            // of URIs that were accepted
+	count        atomic.Int64   // of URIs that were accepted
 	accepted     map[int64]int  // how many of them each transaction has
-	errs         []error        // all failures; may contain nil
+	errs         []error        // failures; may contain nil
+	unsent       int            // URIs whose calls ^C has ended before they were sent
 }
 
 type failure struct {
@@ -115,6 +116,10 @@ type failure struct {
 
 func (j *job) run(c *cobra.Command, args []string) error {
 	ctx := c.Context()
+	base, err := url.Parse(j.base)
+	if j.base != "" && (err != nil || base.Host == "" || !strings.HasPrefix(base.Scheme, "http")) {
+		return cli.Misused("--base: want a URL such as https://www.example.com/")
+	}
 	lines, err := j.app.Lines(args, j.file, "no URIs; give some, or --file, or pipe them in; see webdelivery purge --help")
 	if err != nil {
 		return err
@@ -131,6 +136,9 @@ func (j *job) run(c *cobra.Command, args []string) error {
 		j.Transactions = append(j.Transactions, &transaction{ID: id, Status: "SUBMITTED", URIs: j.accepted[id]})
 	}
 	good := len(j.Transactions)
+	if j.unsent > 0 {
+		j.errs = append(j.errs, fmt.Errorf("interrupted: %d URIs were not sent", j.unsent))
+	}
 	if good+len(j.errs) == 0 {
 		return cli.Misused("nothing to purge; put one URI on each line")
 	}
@@ -170,20 +178,17 @@ func (j *job) purge(ctx context.Context, queue queue, lines iter.Seq2[string, er
 				if err != nil {
 					return j.fail(uri.URIPattern, err)
 				}
+				j.count.Add(1)
 				j.mu.Lock()
 				defer j.mu.Unlock()
 				j.accepted[receipts[0].TransactionID]++
-				j.count++
 				return nil
 			})
 		}
 	}
-	err := calls.Wait()
-	if _, limiter := errors.AsType[*redislimit.UnavailableError](err); limiter || errors.Is(err, redisqueue.ErrRedis) {
-		unread = j.noRedis(err)
-	}
+	_ = calls.Wait() // fail has the errors
 	if unread != nil {
-		j.Stopped = unread.Error()
+		j.Stopped = cli.WithFlags(unread.Error())
 		j.errs = append(j.errs, unread)
 	}
 }
@@ -197,12 +202,10 @@ func (j *job) show(queue queue, done <-chan struct{}) {
 			return
 		case <-time.After(time.Second):
 		}
-		j.mu.Lock()
-		text := fmt.Sprintf("%d s, %d URIs accepted", seconds, j.count)
-		j.mu.Unlock()
+		text := fmt.Sprintf("%d s, %d URIs accepted", seconds, j.count.Load())
 		if own, ok := queue.(*webdelivery.PurgeQueue); ok {
 			if err := own.Stats().Err; err != nil {
-				text = fmt.Sprintf("%d s, retrying %s", seconds, strings.TrimPrefix(err.Error(), "webdelivery: "))
+				text = fmt.Sprintf("%d s, retrying %s", seconds, cli.WithFlags(err.Error()))
 			}
 		}
 		j.app.Show(text)
@@ -215,33 +218,29 @@ func (j *job) fail(uri string, err error) error {
 	if queued, ok := errors.AsType[*webdelivery.QueueError](err); ok && len(queued.Failures) > 0 {
 		err = queued.Failures[0].Err // without the URI, which the line has already
 	}
-	others := err
-	for _, own := range []error{webdelivery.ErrInvalid, webdelivery.ErrBadRequest, webdelivery.ErrHostRefused, webdelivery.ErrRefusedTogether} {
-		if errors.Is(err, own) {
-			others = nil
-		}
-	}
+	own := errors.Is(err, webdelivery.ErrInvalid) || errors.Is(err, webdelivery.ErrBadRequest) ||
+		errors.Is(err, webdelivery.ErrHostRefused) || errors.Is(err, webdelivery.ErrRefusedTogether)
 	if refused, ok := errors.AsType[*webdelivery.ValidationError](err); ok {
-		err = errors.New(cli.WithFlags(refused.Reason))
+		err = errors.New(refused.Reason) // the field is that of a request
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.Failed = append(j.Failed, failure{uri, outcome, err.Error()})
-	j.errs = append(j.errs, fmt.Errorf("%q: %s: %w", uri, outcome, err))
-	return others
-}
-
-func (j *job) setBase(text string) (err error) {
-	if j.base, err = url.Parse(text); text != "" && (err != nil || j.base.Host == "" || !strings.HasPrefix(j.base.Scheme, "http")) {
-		return errors.New("want a URL such as https://www.example.com/")
+	j.Failed = append(j.Failed, failure{uri, outcome, cli.WithFlags(err.Error())})
+	if errors.Is(err, context.Canceled) && outcome == webdelivery.OutcomeNotApplied.String() {
+		j.unsent++
+		return err
 	}
-	return nil
+	j.errs = append(j.errs, fmt.Errorf("%q: %s: %w", uri, outcome, err))
+	if own {
+		return nil
+	}
+	return err
 }
 
 // uris returns the URIs of a line.
 func (j *job) uris(line string) (uris []webdelivery.PurgeURI, err error) {
 	urls := []string{line}
-	if j.base != nil && j.base.Host != "" {
+	if j.base != "" {
 		if urls, err = below(j.base, line); err != nil {
 			return nil, err
 		}
@@ -250,27 +249,25 @@ func (j *job) uris(line string) (uris []webdelivery.PurgeURI, err error) {
 		return []webdelivery.PurgeURI{webdelivery.Prefix(urls[0])}, nil
 	}
 	for _, u := range urls {
-		if !j.both {
+		if j.both {
+			u = strings.TrimPrefix(strings.TrimPrefix(u, "https://"), "http://")
+			uris = append(uris, webdelivery.Exact("https://"+u), webdelivery.Exact("http://"+u))
+		} else {
 			uris = append(uris, webdelivery.Exact(u))
-			continue
 		}
-		if protocol, rest, _ := strings.Cut(u, "://"); strings.EqualFold(protocol, "https") || strings.EqualFold(protocol, "http") {
-			u = rest
-		}
-		uris = append(uris, webdelivery.Exact("https://"+u), webdelivery.Exact("http://"+u))
 	}
 	return uris, nil
 }
 
 // below returns the URL of a file, and for an index.html that of its directory.
-func below(root *url.URL, name string) (urls []string, err error) {
+func below(base, name string) (urls []string, err error) {
 	if strings.HasPrefix(name, `"`) { // git quotes names with unusual characters as Go does
 		name, err = strconv.Unquote(name)
 	}
-	if err != nil || strings.Contains(name, "://") {
-		return nil, &webdelivery.ValidationError{Field: "path", Reason: "is not a path as git prints it; leave out --base for a URL"}
+	if err != nil || strings.Contains(name, "://") || strings.Contains(name, "\x00") {
+		return nil, &webdelivery.ValidationError{Field: "path", Reason: "is not a path as git prints it; leave out --base for a URL, and -z of git"}
 	}
-	file := root.JoinPath(browsers.Replace((&url.URL{Path: name}).EscapedPath())).String()
+	file, _ := url.JoinPath(base, browsers.Replace((&url.URL{Path: name}).EscapedPath())) // run has checked base
 	if directory, isIndex := strings.CutSuffix(file, "/index.html"); isIndex {
 		return []string{file, directory + "/"}, nil
 	}
@@ -291,7 +288,10 @@ func (j *job) connect(ctx context.Context) (client *webdelivery.Client, queue qu
 	if j.expire {
 		action = webdelivery.ActionExpire
 	}
-	if j.redis == "" && !j.app.Fake() { // what a fake service gets is not the fleet's
+	switch {
+	case j.redis != "" && j.app.Fake():
+		return nil, nil, cli.Misused("--fake and --redis: what a fake service gets is not the fleet's")
+	case j.redis == "" && !j.app.Fake():
 		j.redis = os.Getenv("REDIS_URL")
 	}
 	if j.redis == "" {
@@ -307,10 +307,10 @@ func (j *job) connect(ctx context.Context) (client *webdelivery.Client, queue qu
 	}
 	o := redislimit.ClientOptions(parsed.Addr)
 	o.Username, o.Password, o.DB, o.TLSConfig = parsed.Username, parsed.Password, parsed.DB, parsed.TLSConfig
-	j.redis = parsed.Addr
 	rdb := redis.NewUniversalClient(o)
 	if err = rdb.Ping(ctx).Err(); err != nil {
-		return nil, nil, j.noRedis(err)
+		return nil, nil, cli.Advise(fmt.Errorf("the Redis at %s: %w", parsed.Addr, err),
+			"check that Redis or Valkey works there, and the user in its URL, or purge without --redis and REDIS_URL")
 	}
 	limiter, err := redislimit.New(rdb)
 	if err == nil {
@@ -320,14 +320,6 @@ func (j *job) connect(ctx context.Context) (client *webdelivery.Client, queue qu
 		queue, err = redisqueue.New(rdb, client, redisqueue.Options{Action: action})
 	}
 	return client, queue, err
-}
-
-func (j *job) noRedis(err error) error {
-	advice := "check that Redis or Valkey works there, or purge without --redis and REDIS_URL"
-	if redis.IsAuthError(err) || redis.IsPermissionError(err) {
-		advice = "check its user in the URL: the password, and the permissions that packages redislimit and redisqueue list"
-	}
-	return cli.Advise(fmt.Errorf("the Redis at %s: %w", j.redis, err), advice)
 }
 
 // transaction is a purge that the service has accepted.
@@ -340,13 +332,15 @@ type transaction struct {
 }
 
 // read reads one transaction after the other, and with --wait until it has ended. Meanwhile the service carries out all.
-func read(ctx context.Context, app *cli.App, client *webdelivery.Client, waiting cli.Waiting, all []*transaction) (good int, failed error) {
+func read(
+	ctx context.Context, app *cli.App, client *webdelivery.Client, waiting cli.Waiting, all []*transaction,
+) (good int, failed error) {
 	ctx, stop := waiting.Context(ctx)
 	defer stop()
 	get := client.Purge.Status
 	if waiting.Wait {
 		get = func(ctx context.Context, id int64) (*webdelivery.Transaction, error) {
-			return client.Purge.Wait(ctx, id, app.Poll(fmt.Sprint("of transaction ", id)))
+			return client.Purge.Wait(ctx, id, app.Poll())
 		}
 	}
 	for _, t := range all {
@@ -369,12 +363,9 @@ func read(ctx context.Context, app *cli.App, client *webdelivery.Client, waiting
 
 // write prints the transactions whose status is known.
 func write(app *cli.App, format string, all []*transaction) error {
-	return app.Print(format, []string{"id", "status", "progress", "description"}, func(yield func(cli.Record, error) bool) {
-		for _, t := range all {
-			cells := []string{fmt.Sprint(t.ID), t.Status, fmt.Sprint(t.Progress), t.Description}
-			if t.Status != "" && !yield(cli.Record{Value: t, Cells: cells}, nil) {
-				return
-			}
-		}
+	known := slices.DeleteFunc(all, func(t *transaction) bool { return t.Status == "" })
+	header := []string{"id", "status", "progress", "description"}
+	return cli.Print(app, format, header, cli.All(known), func(t *transaction) []string {
+		return []string{fmt.Sprint(t.ID), t.Status, fmt.Sprint(t.Progress), t.Description}
 	})
 }

@@ -3,8 +3,6 @@ package report
 import (
 	"context"
 	"errors"
-	"fmt"
-	"net/http"
 	"slices"
 
 	"github.com/webdelivery/webdelivery-go"
@@ -13,7 +11,7 @@ import (
 // fault says in words why parts are missing.
 type fault struct {
 	Summary string   // what happened
-	Advice  string   // what to do; "" if nothing is known
+	Advice  string   // what to do
 	Parts   []string // which parts are missing
 	Err     error    // the error of the first part
 }
@@ -29,33 +27,23 @@ func addFault(faults []fault, part string, err error) []fault {
 	return faults
 }
 
-// explain returns what happened and what to do.
+// explain returns what happened and what to do. The error itself stands beside it.
 func explain(err error) (summary, advice string) {
-	var answered *webdelivery.Error
-	isError := errors.As(err, &answered)
 	switch {
 	case errors.Is(err, webdelivery.ErrUnauthorized):
 		return "The service rejects the user name or the password",
-			"Check WEBDELIVERY_USERNAME and WEBDELIVERY_PASSWORD, and start the report again. It sent no more queries."
+			"Check WEBDELIVERY_USERNAME and WEBDELIVERY_PASSWORD, and start the report again."
 	case errors.Is(err, webdelivery.ErrForbidden):
 		return "The user has no right to read these statistics", "Use a WEBDELIVERY_USERNAME that has this right."
 	case errors.Is(err, webdelivery.ErrNotFound):
 		return "The service does not have these statistics", "Check WEBDELIVERY_BASE_URL and WEBDELIVERY_CUSTOMER."
 	case errors.Is(err, webdelivery.ErrBadRequest):
 		return "The service rejects the query", "Check the dimensions in the filter; some statistics lack some of them."
-	case errors.Is(err, errPatience) || errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.DeadlineExceeded):
 		return "The service did not respond within 15 seconds", "Choose a shorter time range, or try again later."
-	case errors.Is(err, webdelivery.ErrBadResponse) || errors.Is(err, webdelivery.ErrResponseTooLarge):
-		return "The response of the service cannot be read", "Check WEBDELIVERY_BASE_URL."
-	case isError && answered.StatusCode == 0:
-		return "The service is unreachable", "Check WEBDELIVERY_BASE_URL, and that the service is running."
-	case isError:
-		summary = fmt.Sprintf("The service responds with %d %s", answered.StatusCode, http.StatusText(answered.StatusCode))
-		if errors.Is(err, webdelivery.ErrServer) {
-			advice = "Try again later."
-		}
-		return summary, advice
+	case errors.Is(err, webdelivery.ErrServer):
+		return "The service has failed", "Try again later."
 	default:
-		return "The query failed", ""
+		return "The query failed", "Check WEBDELIVERY_BASE_URL, and that the service is running."
 	}
 }

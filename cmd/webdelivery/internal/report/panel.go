@@ -2,8 +2,8 @@ package report
 
 import (
 	"cmp"
+	"context"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -20,12 +20,19 @@ const none = "none"
 
 // panel is a part of the page.
 type panel struct {
-	Title, Dimension string // the dimension of its groups
-	Missing          bool   // it could not be read
-	Total            int64
-	Groups           []*group // the largest first
-	Chart            *chart   // of a trend
-	Events           []event
+	query
+
+	Title     string
+	Dimension string // of its groups; the panel of events has none
+	Missing   bool   // it could not be read
+	Total     int64
+	Groups    []*group // the largest first
+	Chart     chart    // of a trend
+	Events    []event
+
+	name string // its title with that of its section
+	rows rows
+	err  error
 }
 
 // Empty reports whether the service has no events for the panel.
@@ -39,12 +46,19 @@ func (p *panel) Width(g *group) string {
 	return fmt.Sprintf("%.1f%%", 100*float64(g.Hits)/float64(max(p.Groups[0].Hits, 1)))
 }
 
+// chart is a chart of lines. The page holds it as JSON, which html/template escapes.
+type chart struct {
+	Times []string `json:"times"` // the bucket of each point
+	Lines []*group `json:"lines"` // in the order of the legend
+}
+
 // group is a value of a dimension with its hits.
 type group struct {
-	Name    string
-	Hits    int64
-	colour  string  // in the chart; "" if it has no line there
-	buckets []int64 // the hits in each bucket of time; the last one is not over
+	Dimension string  `json:"-"` // "" for the sum of several groups
+	Name      string  `json:"-"`
+	Hits      int64   `json:"-"`
+	Colour    string  `json:"-"`      // in the chart
+	Values    []int64 `json:"values"` // the hits in each bucket of the chart
 }
 
 // columns are those of the latest events, behind the time.
@@ -64,25 +78,22 @@ type event struct {
 	Values []string // one for each of the columns; that of null is empty
 }
 
-// chart is a chart of lines. The page holds it as JSON, which html/template escapes.
-type chart struct {
-	Times []string `json:"times"` // the bucket of each point
-	Lines []line   `json:"lines"` // the most severe first, then the largest
+// read reads the panel.
+func (p *panel) read(ctx context.Context) error {
+	read := p.readGroups
+	if p.Dimension == "" {
+		read = p.readEvents
+	}
+	err := read(ctx)
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	p.Missing = err != nil
+	return err
 }
 
-// line is a line of a chart.
-type line struct {
-	Name   string  `json:"-"`
-	Short  string  `json:"name"` // the name, without its middle if it is long
-	Hits   int64   `json:"-"`
-	Values []int64 `json:"values"`
-	Style  style   `json:"style"`
-}
-
-type rows = iter.Seq2[webdelivery.Row, error]
-
-func (p *panel) latest(_ query, rows rows) error {
-	for row, err := range rows {
+func (p *panel) readEvents(ctx context.Context) error {
+	for row, err := range p.rows(ctx) {
 		if err != nil {
 			return err
 		}
@@ -103,41 +114,12 @@ func (p *panel) latest(_ query, rows rows) error {
 	return nil
 }
 
-// groups reads groups without buckets of time.
-func (p *panel) groups(q query, rows rows) error { return p.count(q, 1, rows) }
-
-// lines reads groups with their buckets of time. The chart has a line for each of the largest groups, and one for the
-// sum of the others. It leaves out a bucket that is not over, which would make each line fall at its end.
-func (p *panel) lines(q query, rows rows) error {
-	times := q.times()
-	if err := p.count(q, len(times)+1, rows); err != nil {
-		return err
-	}
-	p.Chart = &chart{Times: times}
-	top := slices.SortedStableFunc(slices.Values(p.Top()), func(a, b *group) int { return cmp.Compare(rank(a.Name), rank(b.Name)) })
-	colour(top)
-	for i, g := range top {
-		p.Chart.Lines = append(p.Chart.Lines, line{g.Name, short(g.Name, 28).Text, g.Hits, g.buckets[:len(times)], styleOf(i, g.colour)})
-	}
-	if rest := p.Groups[len(top):]; len(rest) > 0 {
-		name := fmt.Sprintf("other (%d)", len(rest))
-		other := line{name, name, 0, make([]int64, len(times)), styleOf(shown, otherColour)}
-		for _, g := range rest {
-			other.Hits += g.Hits
-			for i := range times {
-				other.Values[i] += g.buckets[i]
-			}
-		}
-		p.Chart.Lines = append(p.Chart.Lines, other)
-	}
-	return nil
-}
-
-// count reads groups, and their buckets if rows have a time.
-func (p *panel) count(q query, buckets int, rows rows) error {
+// readGroups reads groups and, for a chart, their buckets of time. A bucket that is not over is left out of the chart:
+// it would make each line fall at its end.
+func (p *panel) readGroups(ctx context.Context) error {
 	groups := map[string]*group{}
-	for row, err := range rows {
-		name, hits, at := none, int64(0), q.Start
+	for row, err := range p.rows(ctx) {
+		name, hits, at := none, int64(0), p.Start
 		for i, column := range row.Columns() {
 			switch value := row.At(i); {
 			case err != nil: // the loop returns it below
@@ -152,85 +134,50 @@ func (p *panel) count(q query, buckets int, rows rows) error {
 		if err != nil {
 			return err
 		}
-		if groups[name] == nil {
-			groups[name] = &group{Name: name, buckets: make([]int64, buckets)}
+		g := groups[name]
+		if g == nil {
+			g = &group{Dimension: p.Dimension, Name: name, Values: make([]int64, len(p.Chart.Times))}
+			groups[name] = g
 		}
-		groups[name].buckets[q.bucket(at, buckets)] += hits
-		groups[name].Hits += hits
+		if bucket := p.bucket(at); bucket < len(g.Values) {
+			g.Values[bucket] += hits
+		}
+		g.Hits += hits
 		p.Total += hits
 	}
 	p.Groups = slices.SortedFunc(maps.Values(groups), func(a, b *group) int {
 		return cmp.Or(cmp.Compare(b.Hits, a.Hits), cmp.Compare(a.Name, b.Name))
 	})
+	p.Chart.Lines = lines(p.Top(), p.Groups[len(p.Top()):], len(p.Chart.Times))
 	return nil
 }
 
-// tones are the colours of words of event_action and event_severity, in lower case. The service document shows few
-// words, and portals show others. Nothing depends on a word: the page shows unknown words like all others.
-var tones = map[string]string{
-	"block": grave, "critical": grave, "high": grave,
-	"warn": warning, "error": warning, "medium": warning,
-	"allow": mild, "warning": mild, "low": mild,
-	"notice": slight, "info": slight, none: slight,
+// lines gives each of the largest groups a colour, and adds the sum of the others.
+func lines(top, others []*group, times int) []*group {
+	free := []string{"c4", "c5", "c7", "c8"} // for words without a tone; lines of one colour differ in their dashes
+	for i, g := range top {
+		g.Colour = cmp.Or(tone(g.Name), free[i%len(free)])
+	}
+	if len(others) == 0 {
+		return top
+	}
+	sum := &group{Name: fmt.Sprintf("other (%d)", len(others)), Colour: "c9", Values: make([]int64, times)}
+	for _, g := range others {
+		sum.Hits += g.Hits
+		for i, hits := range g.Values {
+			sum.Values[i] += hits
+		}
+	}
+	return append(slices.Clone(top), sum)
 }
 
-// Colours of the style sheet.
-const grave, warning, mild, slight, otherColour = "c3", "c2", "c1", "c6", "c9"
-
-// freeColours are for words without a tone, in this order.
-var freeColours = []string{mild, "c4", "c5", "c7", "c8", slight, warning, grave}
+// tones are the colours of severities and actions in the style sheet, which are the same in all parts of the page. The
+// service document shows few words, and portals show others. The page shows unknown words like all others.
+var tones = map[string]string{
+	"block": "c3", "critical": "c3", "high": "c3",
+	"warn": "c2", "error": "c2", "medium": "c2",
+	"allow": "c1", "warning": "c1", "low": "c1",
+	"notice": "c6", "info": "c6", none: "c6",
+}
 
 func tone(word string) string { return tones[strings.ToLower(word)] }
-
-// rank returns a smaller number for a word that is more severe. Words without a tone come last.
-func rank(word string) int {
-	return slices.Index([]string{grave, warning, mild, slight, ""}, tone(word))
-}
-
-// colour gives each of at most eight groups of a chart the colour of its tone, or a free one.
-func colour(groups []*group) {
-	used := map[string]bool{}
-	for _, g := range groups {
-		g.colour = tone(g.Name)
-		used[g.colour] = true
-	}
-	for _, g := range groups {
-		if g.colour == "" {
-			g.colour = freeColours[slices.IndexFunc(freeColours, func(free string) bool { return !used[free] })]
-			used[g.colour] = true
-		}
-	}
-}
-
-// Colour returns the colour of an action or severity, which is the same in all parts of the page. It returns "" for
-// other dimensions, and for an unknown word that is not in a chart.
-func (s *statistics) Colour(dimension, word string) string {
-	for _, p := range []*panel{s.Requests, s.Sections[0].Trend} {
-		if p.Dimension == dimension {
-			i := slices.IndexFunc(p.Top(), func(g *group) bool { return g.Name == word })
-			if i < 0 {
-				return tone(word)
-			}
-			return p.Groups[i].colour
-		}
-	}
-	return ""
-}
-
-// style is how a line looks. Dash and marker differ as well as the colour, for readers who cannot tell the colours
-// apart and for black-and-white print.
-type style struct {
-	Colour string `json:"colour"` // of the style sheet
-	Dash   []int  `json:"dash"`   // lengths of dashes and gaps; nil is a solid line
-	Marker string `json:"marker"` // circle, rect, triangle or diamond
-}
-
-var (
-	dashes  = [][]int{nil, {8, 4}, {2, 3}, {10, 3, 2, 3}}
-	markers = []string{"circle", "rect", "triangle", "diamond"}
-)
-
-// styleOf returns the style of a line. Each of 16 lines has a different pair of dash and marker.
-func styleOf(line int, colour string) style {
-	return style{colour, dashes[(line+line/len(markers))%len(dashes)], markers[line%len(markers)]}
-}

@@ -3,20 +3,17 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/url"
-	"path"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/cmd/webdelivery/internal/cli"
 )
 
@@ -49,7 +46,7 @@ func Command(app *cli.App) *cobra.Command {
 	cli.SinceFlag(c.Flags(), &since, defaultSince)
 	filter := cli.FilterFlag(c.Flags())
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		_, err := newQuery(since, nil, time.Now())
+		_, err := newQuery(since, "", false)
 		switch {
 		case err != nil:
 			return cli.Misused("--%w", err)
@@ -58,51 +55,37 @@ func Command(app *cli.App) *cobra.Command {
 		case !*served && c.Flags().Changed("listen"):
 			return cli.Misused("--listen needs --serve")
 		case !loopback(*listen):
-			return cli.Misused("--listen %s: want a loopback address such as 127.0.0.1:8080, because the page asks for no password", *listen)
+			return cli.Misused("--listen %s: want a loopback address such as 127.0.0.1:8080, "+
+				"because the page asks for no password", *listen)
 		}
 		client, err := app.Connect()
 		if err != nil {
 			return err
 		}
-		picked := url.Values{"since": {since}, "filter": {filter.String()}}
+		shown := siteOf(client, app.Fake())
 		if !*served {
-			return write(c.Context(), app, *save, siteOf(client, app.Fake()), picked)
+			return write(c.Context(), app, *save, shown, since, filter.String())
 		}
-		start := "/"
-		if c.Flags().Changed("since") || c.Flags().Changed("filter") {
-			start += "?" + picked.Encode()
-		}
-		return app.Serve(c.Context(), *listen, handler(siteOf(client, app.Fake())),
-			"The report is at %s"+strings.ReplaceAll(start, "%", "%%")+" until you press ^C.")
+		return app.Serve(c.Context(), *listen, handler(shown, since, filter.String()),
+			"The report is at %s until you press ^C.")
 	}
 	return c
 }
 
-// site is the service and the customer that the page shows.
-type site struct {
-	Stats          *webdelivery.StatsService
-	Customer, Host string
-	Fake           bool
-}
-
-func siteOf(client *webdelivery.Client, fake bool) site {
-	at, _ := url.Parse(client.URL()) // {base URL}/{customer}/v1
-	return site{client.Stats, path.Base(path.Dir(at.Path)), at.Host, fake}
-}
-
 // write writes the page to a file that only its owner can read: attacks are not public.
-func write(ctx context.Context, app *cli.App, name string, shown site, picked url.Values) error {
+func write(ctx context.Context, app *cli.App, name string, shown site, since, filter string) error {
 	app.Show("reading statistics ...")
-	defer app.Show("")
-	p := newPage(ctx, shown, picked)
-	p.Policy = policy
+	p := newPage(ctx, shown, since, filter, false)
+	app.Show("")
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if p.Missing == p.Parts() {
+		return p.missing()
+	}
 	var text bytes.Buffer
 	err := pageTemplate.Execute(&text, p)
 	switch {
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	case p.Missing == p.Parts:
-		return p.missing()
 	case err != nil:
 	case name == "-":
 		_, err = app.Out.Write(text.Bytes())
@@ -120,31 +103,40 @@ func (p *page) missing() error {
 	var lines []error
 	var advice []string
 	for _, f := range p.Faults {
-		lines = append(lines, fmt.Errorf("%d of %d parts are missing. %s: %s", len(f.Parts), p.Parts, f.Summary, cli.Printable(f.Err.Error())))
-		if f.Advice != "" && !slices.Contains(advice, f.Advice) {
-			advice = append(advice, f.Advice)
-		}
+		lines = append(lines, fmt.Errorf("%d of %d parts are missing. %s: %s",
+			len(f.Parts), p.Parts(), f.Summary, cli.Printable(f.Err.Error())))
+		advice = append(advice, f.Advice)
 	}
 	if lines == nil {
 		return nil
 	}
-	return cli.Ended(p.Parts-p.Missing, cli.Advise(errors.Join(lines...), strings.Join(advice, " ")))
+	return cli.Ended(p.Parts()-p.Missing, cli.Advise(errors.Join(lines...), strings.Join(advice, " ")))
 }
 
 // handler serves pages under local names only. With DNS rebinding, a foreign site could otherwise read them under its
-// own name.
-func handler(shown site) http.Handler {
+// own name. An address without a query has the time range and the filter of the command line.
+func handler(shown site, since, filter string) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/{$}", func(w http.ResponseWriter, r *http.Request) {
 		if !loopback(r.Host) {
 			http.Error(w, "this page is for localhost", http.StatusMisdirectedRequest)
 			return
 		}
-		picked, _ := url.ParseQuery(strings.ReplaceAll(r.URL.RawQuery, ";", "%3B")) // people type filters without escapes
-		p := newPage(r.Context(), shown, picked)
+		since, filter := since, filter
+		if r.URL.RawQuery != "" {
+			typed := strings.ReplaceAll(r.URL.RawQuery, ";", "%3B") // by people, without escapes
+			picked, _ := url.ParseQuery(typed)
+			since, filter = cmp.Or(picked.Get("since"), defaultSince), picked.Get("filter")
+		}
+		p := newPage(r.Context(), shown, since, filter, true)
 		w.Header().Set("Content-Security-Policy", policy+"; frame-ancestors 'none'")
 		w.Header().Set("Cache-Control", "no-store")
-		w.WriteHeader(p.Status)
+		switch {
+		case p.Problem != nil:
+			w.WriteHeader(http.StatusBadRequest)
+		case p.Missing == p.Parts():
+			w.WriteHeader(http.StatusBadGateway)
+		}
 		_ = pageTemplate.Execute(w, p)
 	})
 	return mux

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
@@ -33,28 +34,39 @@ var allBuckets = []buckets{
 	{webdelivery.GranularityDay, "day", 366 * day, day, "2 Jan"},
 }
 
-// query is a time range until now, and a filter.
+const defaultSince = "24h"
+
+// query is what was picked: a time range until now, and a filter.
 type query struct {
 	buckets
 
-	Since      string // as it was written
-	Start, End time.Time
-	filter     filters.Expr
+	Since, Typed string // as they were written
+	Start, End   time.Time
+	Filter       filters.Expr // nil is all
+	Served       bool
 }
 
-// newQuery creates a query. If it returns an error, the query has only the default of Since.
-func newQuery(since string, filter filters.Expr, now time.Time) (query, error) {
-	now = now.UTC().Truncate(time.Second)
+// newQuery creates a query. If it returns an error, the query has only what was typed.
+func newQuery(since, filter string, served bool) (query, error) {
+	q := query{Since: defaultSince, Typed: filter, Served: served}
+	now := time.Now().UTC().Truncate(time.Second)
 	start, err := cli.ParseTime("since", since, now)
-	length := now.Sub(start)
-	if err == nil && (length < 5*time.Minute || length > 366*day) {
-		err = fmt.Errorf("since %q: want a time from 5 minutes to 366 days ago", since)
-	}
 	if err != nil {
-		return query{Since: defaultSince}, err
+		return q, err
 	}
-	b := allBuckets[slices.IndexFunc(allBuckets, func(b buckets) bool { return length <= b.upTo })]
-	return query{b, since, start.Truncate(b.width), now.Add(time.Second), filter}, nil
+	length := now.Sub(start)
+	if length < 5*time.Minute || length > 366*day {
+		return q, fmt.Errorf("since %q: want a time from 5 minutes to 366 days ago", since)
+	}
+	q.Since = since
+	if filter != "" {
+		if q.Filter, err = filters.Parse(filter); err != nil {
+			return q, err
+		}
+	}
+	q.buckets = allBuckets[slices.IndexFunc(allBuckets, func(b buckets) bool { return length <= b.upTo })]
+	q.Start, q.End = start.Truncate(q.width), now.Add(time.Second)
+	return q, nil
 }
 
 // Over returns the end of the last bucket that is over.
@@ -68,25 +80,8 @@ func (q query) times() (labels []string) {
 	return labels
 }
 
-// bucket returns the index of the bucket of a row. A time outside the time range counts in the nearest bucket.
-func (q query) bucket(at time.Time, buckets int) int {
-	return max(0, min(buckets-1, int(at.Sub(q.Start)/q.width)))
-}
-
-// statistics are what the page shows.
-type statistics struct {
-	query
-
-	Requests *panel
-	Sections []*section
-	Latest   *panel
-	Options  map[string]*panel // for each dimension of the form its values in the time range, without the filter
-	Parts    int               // panels, without the options
-	Missing  int               // parts that could not be read
-	Faults   []fault           // why
-
-	parts []part
-}
+// bucket returns the index of the bucket of a row. A time before the time range counts in the first one.
+func (q query) bucket(at time.Time) int { return max(0, int(at.Sub(q.Start)/q.width)) }
 
 // section has the trend and the largest values of a group of statistics.
 type section struct {
@@ -98,19 +93,6 @@ type section struct {
 // Empty reports whether the service has no events for any panel of the section.
 func (s *section) Empty() bool {
 	return s.Trend.Empty() && !slices.ContainsFunc(s.Tops, func(p *panel) bool { return !p.Empty() })
-}
-
-// Empty reports whether the service has no events at all.
-func (s *statistics) Empty() bool {
-	return s.Requests.Empty() && s.Latest.Empty() && !slices.ContainsFunc(s.Sections, func(s *section) bool { return !s.Empty() })
-}
-
-// part is a panel, and how to read it.
-type part struct {
-	name  string // "" for options, which do not count: the form works without them
-	panel *panel
-	read  func(*panel, query, rows) error
-	rows  func(context.Context) rows
 }
 
 // tops are the categories with the dimension of each. The service document does not name the dimension of paths.
@@ -129,125 +111,105 @@ var tops = []struct {
 	{"Browsers", webdelivery.DimClientBrowser, webdelivery.WAFByBrowser, webdelivery.TrafficShapingByBrowser},
 }
 
-// blank returns statistics that were not read: each panel is missing.
-func blank(stats *webdelivery.StatsService, q query) *statistics {
-	s := &statistics{query: q}
-	trend := func(section, title, dimension string, family *webdelivery.StatsFamily[webdelivery.TrendsQuery]) *panel {
-		return s.add(section, title, dimension, (*panel).lines, from(family, webdelivery.TrendsQuery{
-			Dimensions: []string{webdelivery.DimEventTimestamp, dimension}, Start: q.Start, End: q.End, Granularity: q.By, Filter: q.filter,
-		}))
-	}
-	waf, shaping := &section{Title: "Web application firewall"}, &section{Title: "Traffic shaping"}
-	s.Sections = []*section{waf, shaping}
-	s.Requests = trend("", "Requests", webdelivery.DimEventAction, stats.RequestTrends)
-	waf.Trend = trend(waf.Title, "Events by severity", webdelivery.DimEventSeverity, stats.WAFTrends)
-	shaping.Trend = trend(shaping.Title, "Events by type", webdelivery.DimEventType, stats.TrafficShapingTrends)
-	for _, top := range tops {
-		query := webdelivery.TopKQuery{Dimensions: []string{top.dimension}, Start: q.Start, End: q.End, Filter: q.filter}
-		if top.waf != "" {
-			rows := from(stats.WAFTopK(top.waf), query)
-			waf.Tops = append(waf.Tops, s.add(waf.Title, top.title, top.dimension, (*panel).groups, rows))
-		}
-		if top.shaping != "" {
-			query.SortBy, query.Limit = []string{webdelivery.Desc(webdelivery.MetricHits)}, shown
-			rows := from(stats.TrafficShapingTopK(top.shaping), query)
-			shaping.Tops = append(shaping.Tops, s.add(shaping.Title, top.title, top.dimension, (*panel).groups, rows))
-		}
-	}
+// plan adds the panels.
+func (p *page) plan(stats *webdelivery.StatsService) {
 	events := webdelivery.EventsQuery{
-		Dimensions: []string{webdelivery.DimEventTimestamp}, Start: q.Start, End: q.End, Filter: q.filter,
+		Dimensions: []string{webdelivery.DimEventTimestamp}, Start: p.Start, End: p.End, Filter: p.Filter,
 		SortBy: []string{webdelivery.Desc(webdelivery.DimEventTimestamp)}, Limit: latest,
 	}
 	for _, column := range columns {
 		events.Dimensions = append(events.Dimensions, column.Dimension)
 	}
-	s.Latest = s.add("", "Latest events", "", (*panel).latest, from(stats.Events, events))
-	s.Parts, s.Missing = len(s.parts), len(s.parts)
-	s.Options = map[string]*panel{
-		webdelivery.DimClientCountryCode: s.add("", "", "", (*panel).groups, from(stats.WAFTopK(webdelivery.WAFByCountry), webdelivery.TopKQuery{
-			Dimensions: []string{webdelivery.DimClientCountryCode}, Start: q.Start, End: q.End,
-		})),
-		webdelivery.DimEventAction: s.add("", "", "", (*panel).groups, from(stats.RequestTrends, webdelivery.TrendsQuery{
-			Dimensions: []string{webdelivery.DimEventAction}, Start: q.Start, End: q.End, Granularity: q.By,
-		})),
+	waf, shaping := &section{Title: "Web application firewall"}, &section{Title: "Traffic shaping"}
+	p.Sections = []*section{waf, shaping}
+	p.Latest = p.add("", "Latest events", "", from(stats.Events, events))
+	p.Requests = p.trend("", "Requests", webdelivery.DimEventAction, stats.RequestTrends)
+	waf.Trend = p.trend(waf.Title, "Events by severity", webdelivery.DimEventSeverity, stats.WAFTrends)
+	shaping.Trend = p.trend(shaping.Title, "Events by type", webdelivery.DimEventType, stats.TrafficShapingTrends)
+	for _, top := range tops {
+		query := webdelivery.TopKQuery{Dimensions: []string{top.dimension}, Start: p.Start, End: p.End, Filter: p.Filter}
+		if top.waf != "" {
+			rows := from(stats.WAFTopK(top.waf), query)
+			waf.Tops = append(waf.Tops, p.add(waf.Title, top.title, top.dimension, rows))
+		}
+		if top.shaping != "" {
+			query.SortBy, query.Limit = []string{webdelivery.Desc(webdelivery.MetricHits)}, shown
+			rows := from(stats.TrafficShapingTopK(top.shaping), query)
+			shaping.Tops = append(shaping.Tops, p.add(shaping.Title, top.title, top.dimension, rows))
+		}
 	}
-	return s
 }
 
-func from[Q webdelivery.StatsQuery](family *webdelivery.StatsFamily[Q], query Q) func(context.Context) rows {
-	return func(ctx context.Context) rows { return family.All(ctx, query) }
+type trends = webdelivery.StatsFamily[webdelivery.TrendsQuery]
+
+// trend adds a panel with a chart.
+func (p *page) trend(section, title, dimension string, family *trends) *panel {
+	added := p.add(section, title, dimension, from(family, webdelivery.TrendsQuery{
+		Dimensions: []string{webdelivery.DimEventTimestamp, dimension}, Granularity: p.By,
+		Start: p.Start, End: p.End, Filter: p.Filter,
+	}))
+	added.Chart.Times = p.times()
+	return added
 }
 
-func (s *statistics) add(section, title, dimension string, read func(*panel, query, rows) error, rows func(context.Context) rows) *panel {
-	p := &panel{Title: title, Dimension: dimension, Missing: true}
+func (p *page) add(section, title, dimension string, rows rows) *panel {
+	added := &panel{query: p.query, Title: title, Dimension: dimension, name: title, rows: rows}
 	if section != "" {
-		title = section + ": " + title
+		added.name = section + ": " + title
 	}
-	s.parts = append(s.parts, part{title, p, read, rows})
-	return p
+	p.panels = append(p.panels, added)
+	return added
+}
+
+// rows sends a query, and yields what the service responds.
+type rows func(context.Context) iter.Seq2[webdelivery.Row, error]
+
+func from[Q webdelivery.StatsQuery](family *webdelivery.StatsFamily[Q], query Q) rows {
+	return func(ctx context.Context) iter.Seq2[webdelivery.Row, error] { return family.All(ctx, query) }
 }
 
 const (
 	parallel = 6                // queries at a time
 	patience = 15 * time.Second // for all queries
-	// headStart is how long the first query runs alone. If the password is wrong, its 401 is then the only one.
+	// headStart is how long the first query runs alone. If the password is wrong, its 401 is then the only one: services
+	// lock users who repeat it.
 	headStart = time.Second
 )
 
-var errPatience = errors.New("stopped waiting")
-
 // read reads all panels. A panel that fails is missing, and Faults says why. After the first response that says that
 // the password is wrong, read sends no more queries.
-func (s *statistics) read(ctx context.Context) {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, errPatience)
+func (p *page) read(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	failed := make([]error, len(s.parts))
+	read := func(part *panel) {
+		part.err = part.read(ctx)
+		if errors.Is(part.err, webdelivery.ErrUnauthorized) {
+			stop(part.err)
+		}
+	}
 	var queries errgroup.Group
 	queries.SetLimit(parallel)
-	first := make(chan struct{})
-	for i, part := range s.parts {
+	for i, part := range p.panels {
+		done := make(chan struct{})
 		queries.Go(func() error {
-			failed[i] = part.load(ctx, s.query)
-			if errors.Is(failed[i], webdelivery.ErrUnauthorized) {
-				stop(failed[i])
-			}
-			if i == 0 {
-				close(first)
-			}
+			defer close(done)
+			read(part)
 			return nil
 		})
 		if i == 0 {
 			select {
-			case <-first:
+			case <-done:
 			case <-time.After(headStart):
 			}
 		}
 	}
-	_ = queries.Wait() // failed has the errors
-	s.Missing = 0
-	for i, err := range failed {
-		if err != nil && s.parts[i].name != "" {
-			s.Missing++
-			s.Faults = addFault(s.Faults, s.parts[i].name, err)
+	_ = queries.Wait() // the panels have the errors
+	for _, part := range p.panels {
+		if part.err != nil {
+			p.Missing++
+			p.Faults = addFault(p.Faults, part.name, part.err)
 		}
-	}
-}
-
-func (p part) load(ctx context.Context, q query) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	read := panel{Title: p.panel.Title, Dimension: p.panel.Dimension}
-	err := p.read(&read, q, p.rows(ctx))
-	switch {
-	case err == nil:
-		*p.panel = read
-		return nil
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	default:
-		return err
 	}
 }

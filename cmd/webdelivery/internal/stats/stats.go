@@ -51,12 +51,10 @@ func events(app *cli.App) *cobra.Command {
 	})
 }
 
-type trends = webdelivery.StatsFamily[webdelivery.TrendsQuery]
-
-var trendsOf = map[string]func(*webdelivery.StatsService) *trends{
-	"requests": func(s *webdelivery.StatsService) *trends { return s.RequestTrends },
-	"waf":      func(s *webdelivery.StatsService) *trends { return s.WAFTrends },
-	"shaping":  func(s *webdelivery.StatsService) *trends { return s.TrafficShapingTrends },
+func trendsOf(s *webdelivery.StatsService) map[string]*webdelivery.StatsFamily[webdelivery.TrendsQuery] {
+	return map[string]*webdelivery.StatsFamily[webdelivery.TrendsQuery]{
+		"requests": s.RequestTrends, "waf": s.WAFTrends, "shaping": s.TrafficShapingTrends,
+	}
 }
 
 const trendHelp = `.
@@ -66,27 +64,27 @@ Otherwise, each counts 5 minutes, an hour or a day of UTC; the first and the
 last of them only the part that is in the range.`
 
 const trendExample = `  webdelivery stats NAME --since 7d --per day
-  webdelivery stats NAME --by domain --per total --limit 10
-  webdelivery stats NAME --filter client_country_code==DE -o csv`
+  webdelivery stats NAME --by domain --per total --limit 10 -o csv`
 
 func trend(app *cli.App, name, short, by string) *cobra.Command {
 	c := &cobra.Command{
-		Use: name, Short: short, Long: short + trendHelp, Args: cobra.NoArgs, Example: strings.ReplaceAll(trendExample, "NAME", name),
+		Use: name, Short: short, Long: short + trendHelp, Args: cobra.NoArgs,
+		Example: strings.ReplaceAll(trendExample, "NAME", name),
 	}
-	per := cli.Choice(c.Flags(), "per", "hour", "what a row counts", "5minute", "hour", "day", "total")
+	per := cli.Choice(c, "per", "", "hour", "what a row counts, an hour by default", "5minute", "hour", "day", "total")
 	return reads(app, c, by, 0, func(q *query, stats *webdelivery.StatsService) error {
-		granularity, order := webdelivery.Granularity(*per), []string{webdelivery.Desc(webdelivery.MetricHits)}
+		rows := webdelivery.TrendsQuery{
+			Start: q.start, End: q.end, Granularity: webdelivery.Granularity(*per), Filter: q.filter.Expr, Limit: int(q.limit),
+			SortBy: []string{webdelivery.DimEventTimestamp, webdelivery.Desc(webdelivery.MetricHits)},
+		}
 		if *per == "total" {
-			granularity = webdelivery.GranularityFor(q.start, q.end, time.Now())
-		} else {
-			q.columns = slices.DeleteFunc(q.columns, func(name string) bool { return name == webdelivery.DimEventTimestamp })
+			rows.Granularity = webdelivery.GranularityFor(q.start, q.end, time.Now())
+			rows.SortBy = rows.SortBy[1:]
+		} else if !slices.Contains(q.columns, webdelivery.DimEventTimestamp) {
 			q.columns = slices.Insert(q.columns, 0, webdelivery.DimEventTimestamp)
-			order = slices.Insert(order, 0, webdelivery.DimEventTimestamp)
 		}
-		family, rows := trendsOf[name](stats), webdelivery.TrendsQuery{
-			Dimensions: q.columns, Start: q.start, End: q.end, Granularity: granularity, Filter: q.filter.Expr,
-			SortBy: order, Limit: int(q.limit),
-		}
+		rows.Dimensions = q.columns
+		family := trendsOf(stats)[name]
 		return q.print(family.Warnings(rows), family.All(c.Context(), rows), webdelivery.MetricHits)
 	})
 }
@@ -102,11 +100,9 @@ The service has the 20 largest or, with --shaping, 1,000. For more, and by
 other dimensions, use webdelivery stats waf or shaping with --per total.`
 
 const topExample = `  webdelivery stats top country --since yesterday --until today -o csv
-  webdelivery stats top clientip --filter event_action==BLOCK
-  webdelivery stats top ratelimitclientip --shaping --limit 100`
+  webdelivery stats top clientip --filter event_action==BLOCK --limit 20`
 
-// categories have the dimension of each. The service document does not name that of paths and of what is rate limited,
-// so --by may have to.
+// categories have their dimensions. The service document does not name all of these, so --by may have to.
 var categories = map[string]string{
 	"browser": webdelivery.DimClientBrowser, "clientip": webdelivery.DimClientIP, "country": webdelivery.DimClientCountryCode,
 	"requestpath": "request_path", "ruleid": webdelivery.DimRuleID, "severity": webdelivery.DimEventSeverity,
@@ -116,7 +112,8 @@ var categories = map[string]string{
 func top(app *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "top CATEGORY", Short: "Show the countries, clients, rules and so on with the most hits", Long: topHelp,
-		Args: cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs), ValidArgs: slices.Sorted(maps.Keys(categories)), Example: topExample,
+		Args: cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs), ValidArgs: slices.Sorted(maps.Keys(categories)),
+		Example: topExample,
 	}
 	shaping := c.Flags().Bool("shaping", false, "what was blocked by address or country, or rate limited")
 	return reads(app, c, "", 10, func(q *query, stats *webdelivery.StatsService) error {
@@ -152,9 +149,10 @@ const dimensionsExample = `  webdelivery stats dimensions waf
 
 func dimensions(app *cli.App) *cobra.Command {
 	c := &cobra.Command{
-		Use: "dimensions events|requests|waf|shaping", Short: "Show what --by and --filter of a command can have", Example: dimensionsExample,
-		Args: cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs), ValidArgs: []string{"events", "requests", "waf", "shaping"},
-		Long: "Show the dimensions that a command can have in --by and --filter, and the\ngroupings: dimensions that --by can have together.",
+		Use: "dimensions events|requests|waf|shaping", Short: "Show what --by and --filter of a command can have",
+		Args: cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs), Example: dimensionsExample,
+		ValidArgs: []string{"events", "requests", "waf", "shaping"},
+		Long:      "Show the dimensions that a command can have in --by and --filter, and the\ngroupings: dimensions that --by can have together.",
 	}
 	format := cli.Format(c, cli.Formats...)
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -162,28 +160,36 @@ func dimensions(app *cli.App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		list, family := client.Stats.Events.Dimensions, trendsOf[args[0]]
+		family := trendsOf(client.Stats)[args[0]] // nil for events, which have no groupings
+		list := client.Stats.Events.Dimensions
 		if family != nil {
-			list = family(client.Stats).Dimensions
+			list = family.Dimensions
 		}
 		names, err := list(c.Context())
-		var sets [][]string
+		var groupings [][]string
 		if family != nil && err == nil {
-			sets, err = family(client.Stats).Groupings(c.Context())
+			groupings, err = family.Groupings(c.Context())
 		}
-		return app.Print(*format, []string{"kind", "names"}, func(yield func(cli.Record, error) bool) {
-			for i, set := range slices.Concat(slices.Collect(slices.Chunk(names, 1)), sets) {
-				kind := map[bool]string{true: "dimension", false: "grouping"}[i < len(names)]
-				if !yield(cli.Record{Value: map[string]any{"kind": kind, "names": set}, Cells: []string{kind, strings.Join(set, ",")}}, nil) {
-					return
-				}
-			}
-			if err != nil {
-				yield(cli.Record{}, err)
-			}
+		if err != nil {
+			return err
+		}
+		var all []dimension
+		for _, name := range names {
+			all = append(all, dimension{"dimension", []string{name}})
+		}
+		for _, names := range groupings {
+			all = append(all, dimension{"grouping", names})
+		}
+		return cli.Print(app, *format, []string{"kind", "names"}, cli.All(all), func(d dimension) []string {
+			return []string{d.Kind, strings.Join(d.Names, ",")}
 		})
 	}
 	return c
+}
+
+type dimension struct {
+	Kind  string   `json:"kind"`
+	Names []string `json:"names"`
 }
 
 // query has the flags of a command that prints rows.
@@ -218,14 +224,11 @@ func reads(app *cli.App, c *cobra.Command, by string, limit uint32, run func(*qu
 		if err != nil {
 			return err
 		}
-		switch err = run(q, client.Stats); {
-		case errors.Is(err, webdelivery.ErrInvalid):
-			return cli.Misused("%w; see %s --help", err, c.CommandPath())
-		case errors.Is(err, webdelivery.ErrBadRequest):
-			return cli.Advise(err, "check --by and --filter; webdelivery stats dimensions lists the names")
-		default:
-			return err
+		err = run(q, client.Stats)
+		if errors.Is(err, webdelivery.ErrBadRequest) {
+			err = cli.Advise(err, "check --by and --filter; webdelivery stats dimensions lists the names")
 		}
+		return err
 	}
 	return c
 }
@@ -236,35 +239,44 @@ func (q *query) print(warnings []string, rows iter.Seq2[webdelivery.Row, error],
 		q.app.Tell("%s", warning)
 	}
 	q.columns = append(q.columns, metrics...)
-	return q.app.Print(*q.format, q.columns, func(yield func(cli.Record, error) bool) {
+	records := func(yield func(record, error) bool) {
 		for row, err := range rows {
-			record, failed := q.record(row)
-			if !yield(record, cmp.Or(err, failed)) {
+			r, failed := q.record(row)
+			if !yield(r, cmp.Or(err, failed)) {
 				return
 			}
 		}
-	})
+	}
+	return cli.Print(q.app, *q.format, q.columns, records, func(r record) []string { return r.cells })
 }
 
-// record keeps the order of the columns in JSON, too.
-func (q *query) record(row webdelivery.Row) (cli.Record, error) {
+// record is a row. Its JSON keeps the order of the columns.
+type record struct {
+	json.RawMessage
+
+	cells []string
+}
+
+func (q *query) record(row webdelivery.Row) (r record, err error) {
 	layout := "2006-01-02T15:04:05.000Z07:00"
 	if *q.format == "table" {
 		layout = time.RFC3339
 	}
-	members, cells := make([]string, len(q.columns)), make([]string, len(q.columns))
-	for i, name := range q.columns {
+	var members []string
+	for _, name := range q.columns {
 		value, ok := row.Get(name)
 		if !ok {
-			return cli.Record{}, fmt.Errorf("the response has no column %q, only %q", name, row.Columns())
+			return r, fmt.Errorf("the response has no column %q, only %q", name, row.Columns())
 		}
 		text, _ := value.MarshalJSON() // never fails
-		cells[i] = value.String()
+		cell := value.String()
 		if at, err := value.Time(); err == nil && name == webdelivery.DimEventTimestamp {
-			cells[i] = at.Format(layout)
-			text = fmt.Appendf(nil, "%q", cells[i])
+			cell = at.Format(layout)
+			text = fmt.Appendf(nil, "%q", cell)
 		}
-		members[i] = fmt.Sprintf("%q:%s", name, text)
+		r.cells = append(r.cells, cell)
+		members = append(members, fmt.Sprintf("%q:%s", name, text))
 	}
-	return cli.Record{Value: json.RawMessage("{" + strings.Join(members, ",") + "}"), Cells: cells}, nil
+	r.RawMessage = json.RawMessage("{" + strings.Join(members, ",") + "}")
+	return r, nil
 }

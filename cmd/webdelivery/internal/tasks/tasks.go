@@ -3,10 +3,10 @@ package tasks
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -53,7 +53,17 @@ func get(app *cli.App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return each(app, *format, ids, func(id string) (*webdelivery.Task, error) { return client.Tasks.Get(c.Context(), id) })
+		var found []webdelivery.Task
+		var failed []error
+		for _, id := range ids {
+			task, err := client.Tasks.Get(c.Context(), id)
+			if err != nil {
+				failed = append(failed, err)
+				continue
+			}
+			found = append(found, *task)
+		}
+		return cli.Ended(len(found), append(failed, show(app, *format, cli.All(found)))...)
 	}
 	return c
 }
@@ -73,49 +83,34 @@ func wait(app *cli.App) *cobra.Command {
 		}
 		ctx, stop := waiting.Context(c.Context())
 		defer stop()
-		return each(app, *format, ids, func(id string) (*webdelivery.Task, error) {
-			task, err := client.Tasks.Wait(ctx, id, app.Poll("of task "+id))
-			if ended, ok := errors.AsType[*webdelivery.TaskError](err); ok {
-				task = ended.Task
-			} else if ctx.Err() != nil && err != nil {
-				err = fmt.Errorf("task %s: %w; to wait again: webdelivery tasks wait %s", id, context.Cause(ctx), id)
+		all, err := client.Tasks.WaitAll(ctx, ids, app.Poll())
+		app.Show("")
+		if ctx.Err() != nil && err != nil {
+			err = fmt.Errorf("%w; %w", err, context.Cause(ctx))
+			err = cli.Advise(err, "to wait again: webdelivery tasks wait "+strings.Join(ids, " "))
+		}
+		var read []webdelivery.Task
+		good := 0
+		for _, task := range all {
+			if task != nil {
+				read = append(read, *task)
 			}
-			return task, err
-		})
+			if task != nil && task.Complete && task.ErrorInfo == nil {
+				good++
+			}
+		}
+		return cli.Ended(good, err, show(app, *format, cli.All(read)))
 	}
 	return c
 }
 
-// each prints the task of each id, if there is one. An error does not end it.
-func each(app *cli.App, format string, ids []string, read func(id string) (*webdelivery.Task, error)) error {
-	var good int
-	var failed []error
-	err := show(app, format, func(yield func(webdelivery.Task, error) bool) {
-		for _, id := range ids {
-			task, err := read(id)
-			if failed = append(failed, err); err == nil {
-				good++
-			}
-			if task != nil && !yield(*task, nil) {
-				return
-			}
-		}
-	})
-	app.Show("")
-	return cli.Ended(good, append(failed, err)...)
-}
-
 func show(app *cli.App, format string, tasks iter.Seq2[webdelivery.Task, error]) error {
 	header := []string{"id", "operation", "status", "progress", "last_updated", "error"}
-	return app.Print(format, header, func(yield func(cli.Record, error) bool) {
-		for t, err := range tasks {
-			cells := []string{t.ID, t.Operation, t.Status, strconv.Itoa(t.Progress), cli.Time(t.LastUpdated), ""}
-			if t.ErrorInfo != nil {
-				cells[5] = t.ErrorInfo.Message
-			}
-			if !yield(cli.Record{Value: t, Cells: cells}, err) {
-				return
-			}
+	return cli.Print(app, format, header, tasks, func(t webdelivery.Task) []string {
+		failure := ""
+		if t.ErrorInfo != nil {
+			failure = t.ErrorInfo.Message
 		}
+		return []string{t.ID, t.Operation, t.Status, strconv.Itoa(t.Progress), cli.Time(t.LastUpdated), failure}
 	})
 }

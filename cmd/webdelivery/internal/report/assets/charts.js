@@ -1,4 +1,5 @@
-// Draws each .chart from the JSON behind it, in the colours of the style sheet. Dark mode and paper have other colours.
+// Draws each .chart from the JSON behind it, with the names, colours and dashes of its legend. Dark mode and paper have
+// other colours.
 "use strict";
 (() => {
 	const root = document.documentElement;
@@ -14,15 +15,18 @@
 			splitLine: { lineStyle: { color: colour("line") } },
 		};
 		const given = JSON.parse(place.nextElementSibling.textContent);
-		const step = Math.max(1, Math.round(given.times.length / 8)); // between two markers of a line
+		const legend = place.parentElement.querySelectorAll(".legend li");
 		const chart = echarts.getInstanceByDom(place) ?? echarts.init(place);
 		chart.resize(); // before setOption, which draws at once; resize alone draws in the next frame, too late for paper
 		chart.setOption({
-			series: given.lines.map((line, i) => ({
-				type: "line", name: line.name, color: colour(line.style.colour), symbolSize: 8, showSymbol: true, showAllSymbol: true,
-				lineStyle: { width: 2, type: line.style.dash ?? "solid" }, emphasis: { disabled: true },
-				data: line.values.map((value, at) => ({ value, symbol: at % step === i % step ? line.style.marker : "none" })),
-			})),
+			series: given.lines.map((line, i) => {
+				const key = getComputedStyle(legend[i].querySelector("path"));
+				return {
+					type: "line", name: legend[i].querySelector("bdi").textContent, color: key.stroke, data: line.values,
+					lineStyle: { width: 2, type: key.strokeDasharray.match(/[\d.]+/g)?.map(Number) ?? "solid" },
+					showSymbol: given.times.length === 1, emphasis: { disabled: true },
+				};
+			}),
 			textStyle: { fontFamily: font.fontFamily },
 			animation: false,
 			grid: { left: 0, right: 8, top: 10, bottom: 0, outerBoundsMode: "same", outerBoundsContain: "axisLabel" },
