@@ -265,6 +265,9 @@ func TestTheCursorContinues(t *testing.T) {
 		happens(srv, 10*time.Minute, "c")
 		export := append([]string{"export", "--since", "1m"}, c.to[1:]...)
 		assert.Equal(t, "webdelivery: 3 events delivered\n", run(t, srv, export...).Stderr)
+		other := run(t, srv, append(export, "--filter", "rule_id==a")...)
+		assert.Equal(t, cli.Misuse, other.Code)
+		assert.Contains(t, other.Stderr, "belongs to another export: filter")
 
 		time.Sleep(5 * 24 * time.Hour)
 		happens(srv, time.Hour, "d")
