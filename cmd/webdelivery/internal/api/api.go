@@ -5,11 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
-	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -21,13 +19,13 @@ const help = `Send a request to the service, and print the body of the response 
 also that of an error. PATH is below the customer and the version, or a full
 URL below them: credentials go nowhere else.`
 
-const example = `  webdelivery api GET /tasks --query since=2026-11-20T00:00:00 | jq
-  webdelivery api POST /config/networklists/42/entries -f entries.json`
-
 // Command returns the command.
 func Command(app *cli.App) *cobra.Command {
 	c := &cobra.Command{
-		Use: "api METHOD PATH", Short: "Send any request to the service", Long: help, Example: example, Args: cobra.ExactArgs(2),
+		Use: "api METHOD PATH", Short: "Send any request to the service", Long: help,
+		Example: `  webdelivery api GET /tasks --query since=2026-11-20T00:00:00 | jq
+  webdelivery api POST /config/networklists/42/entries -f entries.json`,
+		Args: cobra.ExactArgs(2),
 	}
 	query := c.Flags().StringArray("query", nil, "add this `name=value` to the query, escaped; may be repeated")
 	file := c.Flags().StringP("file", "f", "", "send the JSON in this `file`; - is standard input")
@@ -39,37 +37,25 @@ func Command(app *cli.App) *cobra.Command {
 		}
 		var in any // no body
 		if c.Flags().Changed("file") {
-			opened, err := app.Open(*file)
-			if err != nil {
-				return err
-			}
-			defer opened.Close()
-			text, err := io.ReadAll(opened)
+			text, err := app.ReadFile(*file)
 			if err != nil {
 				return err
 			}
 			in = json.RawMessage(text)
 		}
-		var last atomic.Pointer[http.Response] // a login may go on in the background
-		client, err := app.Connect(webdelivery.WithMiddleware(func(next http.RoundTripper) http.RoundTripper {
-			return middleware(func(r *http.Request) (*http.Response, error) {
-				response, err := next.RoundTrip(r)
-				last.Store(response)
-				return response, err
-			})
-		}))
+		client, err := app.Connect()
 		if err != nil {
 			return err
 		}
+		var response webdelivery.Response
 		var body json.RawMessage
-		err = client.Do(c.Context(), strings.ToUpper(args[0]), path, in, &body)
-		response := last.Load() //nolint:bodyclose // the client closes it
+		err = client.Do(webdelivery.ContextWithResponse(c.Context(), &response), strings.ToUpper(args[0]), path, in, &body)
 		if refused, ok := errors.AsType[*webdelivery.Error](err); ok {
-			body, response = refused.Body, &http.Response{StatusCode: refused.StatusCode, Header: refused.Header}
+			body = refused.Body
 		}
-		if *headers && response != nil && response.StatusCode != 0 {
+		if *headers && response.StatusCode != 0 {
 			fmt.Fprintf(app.Out, "%d %s\r\n", response.StatusCode, http.StatusText(response.StatusCode))
-			_ = response.Header.WriteSubset(app.Out, map[string]bool{"Set-Cookie": true}) // Write tells
+			_ = response.Header.Write(app.Out) // Write tells
 			fmt.Fprint(app.Out, "\r\n")
 		}
 		if webdelivery.OutcomeOf(err) == webdelivery.OutcomeUnknown {
@@ -89,8 +75,3 @@ func withQuery(path, pair string) string {
 	name, value, _ := strings.Cut(pair, "=")
 	return path + mark + url.QueryEscape(name) + "=" + url.QueryEscape(value)
 }
-
-type middleware func(*http.Request) (*http.Response, error)
-
-// RoundTrip calls the function.
-func (m middleware) RoundTrip(r *http.Request) (*http.Response, error) { return m(r) }

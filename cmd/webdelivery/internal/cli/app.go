@@ -106,10 +106,10 @@ func (a *App) Run(ctx context.Context, args []string, commands ...func(*App) *co
 func Group(use, short, long string, commands ...*cobra.Command) *cobra.Command {
 	group := &cobra.Command{Use: use, Short: short, Long: long, Args: cobra.ArbitraryArgs, SuggestionsMinimumDistance: 2}
 	group.RunE = func(_ *cobra.Command, args []string) error {
-		if len(args) == 0 && !group.HasParent() {
+		switch {
+		case len(args) == 0 && !group.HasParent():
 			return group.Help()
-		}
-		if len(args) == 0 {
+		case len(args) == 0:
 			return Misused("the command is missing; see %s --help", group.CommandPath())
 		}
 		text := fmt.Sprintf("there is no command %q", args[0])

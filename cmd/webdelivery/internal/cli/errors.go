@@ -61,7 +61,7 @@ func (a *App) report(err error) int {
 	if err == nil {
 		return Done
 	}
-	text := strings.ReplaceAll(WithFlags(err.Error()), "; invalid ", "\ninvalid ") // a line for each of several errors
+	text := strings.ReplaceAll(err.Error(), "; invalid ", "\ninvalid ") // a line for each of several errors
 	for line := range strings.SplitSeq(text, "\n") {
 		a.Tell("%s", line)
 	}
@@ -74,8 +74,11 @@ func (a *App) report(err error) int {
 // Tell prints a line on standard error.
 func (a *App) Tell(format string, args ...any) {
 	a.Show("")
-	fmt.Fprintf(a.Err, "webdelivery: "+format+"\n", args...)
+	fmt.Fprintln(a.Err, "webdelivery:", plain(fmt.Sprintf(format, args...)))
 }
+
+// plain returns a text of the SDK or the service in the words of the command line, which no terminal obeys.
+func plain(text string) string { return Printable(WithFlags(text)) }
 
 func code(err error) int {
 	var exit *Exit

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"strconv"
@@ -72,9 +71,9 @@ func (w *Waiting) Context(ctx context.Context) (context.Context, context.CancelF
 // Poll returns an option that shows the progress of a wait on a terminal.
 func (a *App) Poll() webdelivery.WaitOption {
 	return webdelivery.WaitProgress(func(p webdelivery.Progress) {
-		text := Bar(p.Percent) + " of " + Printable(p.ID)
+		text := Bar(p.Percent) + " of " + p.ID
 		if p.Err != nil {
-			text = "polling again after: " + Printable(p.Err.Error())
+			text = "polling again after: " + p.Err.Error()
 		}
 		a.Show(text)
 	})
@@ -89,14 +88,15 @@ func (r *Range) Flags(flags *pflag.FlagSet, since string) {
 	flags.StringVar(&r.until, "until", "", "end before this `time`, written in the same way; default now")
 }
 
-// Times returns the range. Its end is zero if none was given.
+// Times returns the range.
 func (r *Range) Times(now time.Time) (start, end time.Time, err error) {
 	start, err = ParseTime("--since", r.since, now)
+	end = now.UTC().Truncate(time.Second)
 	if err == nil && r.until != "" {
 		end, err = ParseTime("--until", r.until, now)
 	}
-	if last := cmp.Or(end, now.Truncate(time.Second)); err == nil && !start.Before(last) {
-		err = Misused("--since, %s, is not before --until, %s", Time(start), Time(last))
+	if err == nil && !start.Before(end) {
+		err = Misused("--since, %s, is not before --until, %s", Time(start), Time(end))
 	}
 	return start, end, err
 }
@@ -128,6 +128,21 @@ func ParseTime(flag, text string, now time.Time) (time.Time, error) {
 	return now, Misused("%s %q: want 90m, 24h, 7d, today, yesterday, 2026-11-20 or 2026-11-20T08:00:00Z", flag, text)
 }
 
+// flag is one whose text a function checks. Unlike those of [pflag.FlagSet.Func], it keeps its text.
+type flag struct {
+	text string
+	set  func(text string) error
+}
+
+func (f *flag) String() string { return f.text }
+func (f *flag) Type() string   { return "" }
+
+// Set takes a text.
+func (f *flag) Set(text string) error {
+	f.text = text
+	return f.set(text)
+}
+
 // Filter is a flag for an expression in the service's syntax.
 type Filter struct{ filters.Expr }
 
@@ -135,12 +150,12 @@ type Filter struct{ filters.Expr }
 func FilterFlag(flags *pflag.FlagSet) *Filter {
 	f := new(Filter)
 	const usage = "`expression` such as domain==a,domain==b (or), or event_action==BLOCK;rule_id!=c (and)"
-	flags.Func("filter", usage, func(text string) (err error) {
+	flags.Var(&flag{set: func(text string) (err error) {
 		if f.Expr = nil; text != "" {
 			f.Expr, err = filters.Parse(text)
 		}
 		return err
-	})
+	}}, "filter", usage)
 	return f
 }
 

@@ -35,6 +35,16 @@ func (a *App) Open(name string) (io.ReadCloser, error) {
 	return file, nil
 }
 
+// ReadFile reads a file that the user names, as [App.Open] does.
+func (a *App) ReadFile(name string) ([]byte, error) {
+	in, err := a.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	return io.ReadAll(in)
+}
+
 // Lines yields the lines of the arguments or, without any, of the named file or of standard input. It skips blank lines,
 // those that begin with #, and the space around a line. If it would read a terminal, it is wrong usage: type missing.
 func (a *App) Lines(args []string, file, missing string) (iter.Seq2[string, error], error) {

@@ -1,8 +1,8 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,29 +25,31 @@ var Formats = []string{"table", "json", "ndjson", "csv"}
 
 // Format adds -o, and returns its value. The first format is the default.
 func Format(c *cobra.Command, formats ...string) *string {
-	return Choice(c, "output", "o", formats[0], "`format` of the output, "+formats[0]+" by default", formats...)
+	return Choice(c, "output", "o", formats[0], "`format` of the output", formats...)
 }
 
 // Choice adds a flag that has one of these values, and returns its value.
-func Choice(c *cobra.Command, name, short, value, usage string, values ...string) *string {
+func Choice(c *cobra.Command, name, short, first, usage string, values ...string) *string {
 	words := strings.Join(values, ", ")
-	c.Flags().FuncP(name, short, usage+": "+words, func(text string) error {
-		if value = text; !slices.Contains(values, text) {
+	chosen := &flag{text: first, set: func(text string) error {
+		if !slices.Contains(values, text) {
 			return errors.New("want " + words)
 		}
 		return nil
-	})
+	}}
+	c.Flags().VarP(chosen, name, short, usage+": "+words)
 	_ = c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
-	return &value
+	return &chosen.text
 }
 
 // Print prints items below a header, which is in lower case. In JSON, an item is encoded as it is; cells returns it for
 // the other formats. After an error, Print has printed the items before it, or nothing if there are none.
 func Print[T any](a *App, format string, header []string, items iter.Seq2[T, error], cells func(T) []string) error {
 	all, rows := []T{}, [][]string{}
-	line := csv.NewWriter(a.Out)
+	var lines bytes.Buffer
+	csv := CSV()
 	if format == "csv" {
-		_ = line.Write(header) // Flush tells
+		lines.Write(csv(header))
 	}
 	var failed error
 	done := 0
@@ -58,11 +60,8 @@ func Print[T any](a *App, format string, header []string, items iter.Seq2[T, err
 			rows = append(rows, cells(item))
 		case format == "json":
 			all = append(all, item)
-		case format == "csv" && len(header) == 1 && cells(item)[0] == "": // package csv would write a blank line, which is no row
-			line.Flush()
-			_, err = io.WriteString(a.Out, "\"\"\n")
 		case format == "csv":
-			err = line.Write(cells(item))
+			lines.Write(csv(cells(item)))
 		default:
 			err = a.JSON(item, false)
 		}
@@ -82,8 +81,8 @@ func Print[T any](a *App, format string, header []string, items iter.Seq2[T, err
 	case format == "json":
 		return errors.Join(failed, a.JSON(all, true))
 	}
-	line.Flush()
-	return errors.Join(failed, line.Error())
+	_, err := a.Out.Write(lines.Bytes())
+	return errors.Join(failed, err)
 }
 
 // All yields the items of a slice for [Print].
@@ -197,6 +196,7 @@ func (t console) Write(p []byte) (int, error) {
 // Show replaces the last text on a terminal; "" removes it. Only one goroutine at a time may call it.
 func (a *App) Show(text string) {
 	if a.ErrTerminal {
+		text = plain(text)
 		if runes := []rune(text); a.Width > 0 && len(runes) >= a.Width {
 			text = string(runes[:a.Width-1])
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/webdelivery/webdelivery-go"
@@ -53,19 +54,28 @@ func Fill(srv *webdeliverytest.Server) {
 	})
 }
 
-// Serve serves on the address of --listen until the context ends. First it prints the text, which has a %s for the URL.
-func (a *App) Serve(ctx context.Context, listen string, handler http.Handler, text string) error {
-	_, port, err := net.SplitHostPort(listen)
+// Listen listens on the address of a flag.
+func Listen(ctx context.Context, flag, address string) (net.Listener, error) {
+	_, port, err := net.SplitHostPort(address)
 	if err == nil {
 		_, err = net.DefaultResolver.LookupPort(ctx, "tcp", port)
 	}
 	if err != nil {
-		return Misused("--listen: %w; write it like 127.0.0.1:8080", err)
+		return nil, Misused("%s: %w; write it like 127.0.0.1:8080", flag, err)
 	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", listen)
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
-		err = fmt.Errorf("--listen %s: %w", listen, errors.Unwrap(err)) // without the address again
-		return Advise(err, "use another --listen: 127.0.0.1:0 takes a free port")
+		err = fmt.Errorf("%s %s: %w", flag, address, errors.Unwrap(err)) // without the address again
+		return nil, Advise(err, "use another "+flag+": 127.0.0.1:0 takes a free port")
+	}
+	return listener, nil
+}
+
+// Serve serves on the address of --listen until the context ends. First it prints the text, which has a %s for the URL.
+func (a *App) Serve(ctx context.Context, listen string, handler http.Handler, text string) error {
+	listener, err := Listen(ctx, "--listen", listen)
+	if err != nil {
+		return err
 	}
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
@@ -74,4 +84,10 @@ func (a *App) Serve(ctx context.Context, listen string, handler http.Handler, te
 		return err
 	}
 	return nil
+}
+
+// Loopback reports whether a host, with or without a port, is a name or address of this computer.
+func Loopback(host string) bool {
+	name := (&url.URL{Host: host}).Hostname()
+	return name == "localhost" || net.ParseIP(name).IsLoopback()
 }

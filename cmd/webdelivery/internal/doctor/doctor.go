@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -124,9 +123,6 @@ func check(t conformance.Target) error {
 	return nil
 }
 
-// noSuchList are the statuses of a list that does not exist or is hidden; the document names none.
-var noSuchList = []int{http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound}
-
 // lookUp returns an error for a list that the service does not have or that is not what its flag needs: the rules would
 // blame the service. Other responses are left to the rules, which say more about them.
 func lookUp(ctx context.Context, t conformance.Target) error {
@@ -141,9 +137,9 @@ func lookUp(ctx context.Context, t conformance.Target) error {
 			continue
 		}
 		list, err := client.NetworkLists.Get(ctx, id)
-		refused, _ := errors.AsType[*webdelivery.Error](err)
 		switch {
-		case errors.Is(err, webdelivery.ErrInvalid) || refused != nil && slices.Contains(noSuchList, refused.StatusCode):
+		case errors.Is(err, webdelivery.ErrInvalid), errors.Is(err, webdelivery.ErrNotFound),
+			errors.Is(err, webdelivery.ErrBadRequest), errors.Is(err, webdelivery.ErrForbidden): // for one that is hidden
 			return cli.Advise(cli.Misused("%s: there is no list with the id %q that the user may read", flag, id),
 				`"webdelivery lists ls" shows the ids`)
 		case err == nil && flag == "--write-list" && (list.Type == webdelivery.ListTypeGEO || len(list.List) > 0):

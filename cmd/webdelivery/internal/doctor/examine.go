@@ -21,7 +21,7 @@ func examine(ctx context.Context, app *cli.App, t conformance.Target, save strin
 		return cli.Misused("WEBDELIVERY settings: %w", err)
 	}
 	if trouble := service.Diagnose(ctx); trouble != "" {
-		return cmp.Or(context.Cause(ctx), errors.New(cli.Printable(trouble)))
+		return cmp.Or(context.Cause(ctx), errors.New(trouble))
 	}
 	if err := lookUp(ctx, t); err != nil {
 		return err
@@ -101,25 +101,20 @@ func list(text *strings.Builder, title string, results []conformance.Result, ver
 	return all != nil
 }
 
-// dialect prints the members that the document does not name, and the Dialect that fits.
+// dialect prints the members that the document does not name, and the fields of Dialect that fit.
 func dialect(text *strings.Builder, service *conformance.Service) {
 	if members := service.Unnamed(); members != nil {
 		fmt.Fprintf(text, "\nMembers that the document does not name, by type of the SDK:\n  %s\n",
 			strings.Join(members, "\n  "))
 	}
-	var tried, fields []string
+	var tried []string
 	for _, d := range service.Dialect() {
 		tried = append(tried, d.Field)
-		if d.Value != d.Default {
-			fields = append(fields, fmt.Sprintf("%s: %q", d.Field, d.Value))
-		}
 	}
 	fmt.Fprintf(text, "\nFields of the dialect that were tried (--write-list tries all): %s.\n", strings.Join(tried, ", "))
-	if fields == nil {
+	if fits := conformance.Fits(service.Dialect()); fits == "" {
 		fmt.Fprintln(text, "Their defaults fit.")
-		return
+	} else {
+		fmt.Fprintf(text, "These fit:\n\n  export WEBDELIVERY_DIALECT=%q\n", fits)
 	}
-	fmt.Fprintln(text, "These fit, for this program and in Go:")
-	fmt.Fprintf(text, "\n  export WEBDELIVERY_DIALECT=%q\n", conformance.Fits(service.Dialect()))
-	fmt.Fprintf(text, "  webdelivery.Dialect{%s}\n", strings.Join(fields, ", "))
 }

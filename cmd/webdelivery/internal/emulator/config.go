@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"regexp"
 	"strings"
 	"time"
@@ -36,8 +35,7 @@ var values = json.JoinUnmarshalers(
 		return err
 	}),
 	json.UnmarshalFunc(func(text []byte, cut *webdeliverytest.Cut) error {
-		known := false
-		if *cut, known = cuts[strings.Trim(string(text), `"`)]; !known {
+		if *cut = cuts[strings.Trim(string(text), `"`)]; *cut == webdeliverytest.CutNone {
 			return fmt.Errorf("%s is unknown; use before-read, after-read, after-execute, body or chunked", text)
 		}
 		return nil
@@ -52,14 +50,9 @@ func readConfig(app *cli.App, name string) (c config, err error) {
 	if name == "" {
 		return c, nil
 	}
-	in, err := app.Open(name)
+	text, err := app.ReadFile(name)
 	if err != nil {
 		return c, err
-	}
-	defer in.Close()
-	text, err := io.ReadAll(in)
-	if err != nil {
-		return c, fmt.Errorf("--config %s: %w", name, err)
 	}
 	err = json.Unmarshal(text, &c,
 		json.RejectUnknownMembers(true), json.MatchCaseInsensitiveNames(true), json.WithUnmarshalers(values))

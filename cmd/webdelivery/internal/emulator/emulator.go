@@ -71,10 +71,6 @@ Members of the dialect, with their values; the first one is the default:
   absent                 a dimension that an event lacks: null, empty, dash
   vocabulary             words of events: document, portal`
 
-const example = `  webdelivery emulator --listen 127.0.0.1:9000 --user bob:secret --events 5
-  webdelivery emulator --env emulator.env &
-  . ./emulator.env; webdelivery tasks list   # once that file exists`
-
 // options are the values of the flags.
 type options struct {
 	listen, customer, config, env string
@@ -86,14 +82,18 @@ type options struct {
 // Command returns the command.
 func Command(app *cli.App) *cobra.Command {
 	c := &cobra.Command{
-		Use: "emulator", Short: "Run a fake of the service", Long: about, Example: example, Args: cobra.NoArgs,
+		Use: "emulator", Short: "Run a fake of the service", Long: about,
+		Example: `  webdelivery emulator --listen 127.0.0.1:9000 --user bob:secret --events 5
+  webdelivery emulator --env emulator.env &
+  . ./emulator.env; webdelivery tasks list   # once that file exists`,
+		Args: cobra.NoArgs,
 	}
 	var o options
 	// The default port differs from that of report --serve, so that both can run at the same time.
 	c.Flags().StringVar(&o.listen, "listen", "127.0.0.1:8190", "TCP `address` to listen on; port 0 takes a free one")
 	c.Flags().StringVar(&o.customer, "customer", "acme", "customer `name` in the path of every request")
-	c.Flags().StringArrayVar(&o.users, "user", nil,
-		"user who may log in, as `name:password`; may be repeated (default alice:correct-horse-battery)")
+	c.Flags().StringArrayVar(&o.users, "user", []string{"alice:correct-horse-battery"},
+		"user who may log in, as `name:password`; may be repeated")
 	c.Flags().Float64Var(&o.events, "events", 1, "`number` of security events per second, on average")
 	c.Flags().IntVar(&o.purgeRate, "purge-rate", 2, "`number` of purges accepted per second, others get 503; 0 accepts all")
 	c.Flags().StringVar(&o.config, "config", "", "JSON `file` with faults and a dialect")
@@ -114,7 +114,7 @@ func run(ctx context.Context, app *cli.App, o options) error {
 		return err
 	}
 	defer srv.Close()
-	if host, _, _ := net.SplitHostPort(o.listen); host != "localhost" && !net.ParseIP(host).IsLoopback() {
+	if !cli.Loopback(o.listen) {
 		app.Tell("warning: other machines can reach %s, and passwords are sent unencrypted; "+
 			"use --listen 127.0.0.1:PORT to avoid it", o.listen)
 	}
@@ -126,8 +126,7 @@ func run(ctx context.Context, app *cli.App, o options) error {
 		}
 		defer func() { _ = os.Remove(o.env) }() // its service has stopped
 	}
-	fmt.Fprint(app.Out, "# A request, in another shell:\n", curlLine(srv, file.Dialect))
-	fmt.Fprint(app.Out, "\n# For the other commands, of which api sends any request:\n", variables)
+	fmt.Fprint(app.Out, "# In another shell, for the other commands, of which api sends any request:\n", variables)
 	fmt.Fprintf(app.Out, "\nThe fake service is at %s, and stops on ^C.\n", srv.URL)
 	<-ctx.Done()
 	fmt.Fprintln(app.Out, "Stopped.")
@@ -153,9 +152,7 @@ func start(app *cli.App, o options, file config) (*webdeliverytest.Server, error
 		name, password, _ := strings.Cut(text, ":")
 		users = append(users, webdeliverytest.User{Name: name, Password: password}) // the server refuses an empty one
 	}
-	if users != nil {
-		settings = append(settings, webdeliverytest.WithUsers(users...))
-	}
+	settings = append(settings, webdeliverytest.WithUsers(users...))
 	if o.events != 0 {
 		settings = append(settings, webdeliverytest.WithEvents(o.events, 1, time.Time{}))
 	}

@@ -54,13 +54,9 @@ func shell(t *testing.T, line string) string {
 	return string(out)
 }
 
-// Every printed line works in a shell, also if names need quoting and the dialect differs: those of curl, and those that
-// make the other commands work with the emulator, which are in the file of --env while it runs. The log has no
-// credentials.
+// Every printed line works in a shell, also if names need quoting and the dialect differs. They make the other commands
+// work with the emulator, and are in the file of --env while it runs. The log has no credentials.
 func TestLines(t *testing.T) { //nolint:paralleltest // it sets environment variables
-	if _, err := exec.LookPath("curl"); err != nil && os.Getenv("REQUIRE_CURL") == "" {
-		t.Skip("curl is not installed")
-	}
 	const different = `{"dialect": {"tasks_prefix": "/operations", "starttimeparam": "startime", "EntryKey": "value",
 		"session_reply": "cookie", "purge_reply": "303-location", "entries_reply": "empty"},
 		"faults": [{"path": "/operations/tasks/task-2", "status": 503, "delay": "1ms", "count": 1}]}`
@@ -70,7 +66,6 @@ func TestLines(t *testing.T) { //nolint:paralleltest // it sets environment vari
 	} {
 		file := filepath.Join(t.TempDir(), "emulator.env")
 		printed, stop := begin(t, text, append([]string{"--purge-rate", "0", "--env", file}, args...)...)
-		assert.Contains(t, shell(t, regexp.MustCompile(`(?m)^curl .*`).FindString(printed)), `"page_count":2`)
 		for line := range strings.Lines(shell(t, `. "`+file+`"; env | grep ^WEBDELIVERY_`)) {
 			name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
 			assert.Contains(t, printed, "\nexport "+name+"=")
@@ -87,7 +82,7 @@ func TestLines(t *testing.T) { //nolint:paralleltest // it sets environment vari
 		log := stop()
 		assert.NoFileExists(t, file)
 		good := regexp.MustCompile(`(?m)^\S+ \S+ (200|201|204|303) user="[^"]`).FindAllString(log, -1)
-		assert.Len(t, good, 2, log)
+		assert.Len(t, good, 1, log)
 		assert.Equal(t, text == different, strings.Contains(log, " 503 user="), "the fault of the file")
 		assert.Equal(t, text == "{}", strings.Contains(log, "warning: other machines can reach 0.0.0.0:0, and passwords"), log)
 		assert.NotRegexp(t, `correct-horse|it's|Basic|authtoken|[A-Z2-7]{26}|\x{202e}`, log)

@@ -1,18 +1,11 @@
 package emulator
 
 import (
-	"net/url"
 	"strings"
 
 	"github.com/webdelivery/webdelivery-go/internal/conformance"
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
-
-// curlLine returns a first request for a shell.
-func curlLine(srv *webdeliverytest.Server, d webdeliverytest.Dialect) string {
-	tasks := srv.URL + "/" + url.PathEscape(srv.Customer) + "/v1" + d.TasksPrefix + "/tasks?count=2"
-	return "curl -sS -u " + quote(srv.Username+":"+srv.Password) + " " + quote(tasks) + "\n"
-}
 
 // exports returns lines for a shell that make the other commands work with the service, whatever was set before.
 func exports(srv *webdeliverytest.Server, d webdeliverytest.Dialect) string {

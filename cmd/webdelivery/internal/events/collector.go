@@ -9,7 +9,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"os"
 	"slices"
@@ -81,11 +80,10 @@ func newCollector(p protocol, address string) (*collector, error) {
 		u.Path = p.path
 	}
 	secret := p.header(os.Getenv(p.variable))
-	ip, _ := netip.ParseAddr(u.Hostname())
 	switch {
 	case secret == nil:
 		return nil, cli.Misused("--%s needs %s, which is not set or malformed", p.flag, p.variable)
-	case len(secret) > 0 && u.Scheme == "http" && u.Hostname() != "localhost" && !ip.IsLoopback():
+	case len(secret) > 0 && u.Scheme == "http" && !cli.Loopback(u.Host):
 		return nil, cli.Misused("--%s: the network could read %s; use https", p.flag, p.variable)
 	}
 	return &collector{protocol: p, url: u, secret: secret}, nil
@@ -245,7 +243,7 @@ func (c *collector) try(ctx context.Context, body []byte) (meaning verdict, reas
 	req.Header.Set("Content-Encoding", "gzip")
 	resp, err := http.DefaultTransport.RoundTrip(req) // which follows no redirect
 	if err != nil {
-		return later, cli.Printable(err.Error()), 0
+		return later, err.Error(), 0
 	}
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))

@@ -66,13 +66,9 @@ are missing at the end, the exit code is 3.
 	f := newFlags(c, "100MB", 0)
 	c.Flags().Uint32Var(&f.limit, "limit", 0, "at most this `number` of events; 0 is all")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		now := time.Now().UTC().Truncate(time.Second)
-		start, end, err := times.Times(now)
+		start, end, err := times.Times(time.Now())
 		if err != nil {
 			return err
-		}
-		if end.IsZero() {
-			end = now
 		}
 		return f.run(c, app, start, end)
 	}
@@ -179,7 +175,7 @@ func (f *flags) run(c *cobra.Command, app *cli.App, start, end time.Time) error 
 		j.said, j.to = "delivered", to
 	case f.dir != "":
 		j.said, j.to = "written to "+f.dir, &folder{job: j, format: lines}
-		err = j.goOn(asked(c) + " -o " + *f.format)
+		err = j.goOn(commandOf(c))
 	default:
 		out := bufio.NewWriter(app.Out)
 		_, err = out.WriteString(lines.header)
@@ -228,11 +224,11 @@ func (f *flags) collector(c *cobra.Command) (*collector, error) {
 	return nil, nil
 }
 
-// asked returns the command with the flags that all runs with a folder must share.
-func asked(c *cobra.Command) string {
+// commandOf returns the command with the flags that all runs with a folder must share.
+func commandOf(c *cobra.Command) string {
 	text := c.CommandPath()
 	c.Flags().Visit(func(flag *pflag.Flag) {
-		if slices.Contains([]string{"since", "until", "filter", "columns", "limit"}, flag.Name) {
+		if slices.Contains([]string{"since", "until", "filter", "columns", "limit", "output"}, flag.Name) {
 			text += " --" + flag.Name + " '" + flag.Value.String() + "'"
 		}
 	})
@@ -345,16 +341,18 @@ func (j *job) end(ctx context.Context, read, failed error) error {
 
 // each copies rows. It returns the error of the service, and that of the output.
 func (j *job) each(ctx context.Context, rows iter.Seq2[webdelivery.Row, error]) (read, failed error) {
+	columns := j.query.Dimensions
 	for row, err := range rows {
 		if err != nil {
 			return err, nil
 		}
-		for _, column := range j.query.Dimensions {
+		for _, column := range columns {
 			if _, ok := row.Get(column); !ok {
 				return nil, fmt.Errorf("the service sends no column %q", column)
 			}
 		}
-		value, _ := row.Get(webdelivery.DimEventTimestamp) // the service always sends it
+		columns = nil // the export refuses a change of them
+		value, _ := row.Get(webdelivery.DimEventTimestamp)
 		at, err := value.Time()
 		if err == nil {
 			err = j.to.write(ctx, row, at)
@@ -398,7 +396,7 @@ func (w warnings) Handle(_ context.Context, r slog.Record) error {
 		w.job.failing = w.job.failing || isError && !strings.Contains(text, "recorded too late")
 		if last, known := w.job.told[kind]; !known || time.Since(last) >= 10*time.Minute {
 			w.job.told[kind] = time.Now()
-			w.job.app.Tell("%s", cli.Printable(cli.WithFlags(text)))
+			w.job.app.Tell("%s", text)
 		}
 		return true
 	})

@@ -143,7 +143,7 @@ func TestWrongUsage(t *testing.T) {
 		"leave out --output":                             append(hec, "-o", "ecs"),
 		"; secrets belong into SPLUNK_HEC_TOKEN":         append(hec, "--hec", "https://u:"+aSecret+"@collector.example.com"),
 		"--hec: the network could read SPLUNK_HEC_TOKEN": append(hec, "--hec", "http://192.0.2.1"),
-		"--metrics: listen tcp: address nowhere":         {"follow", "--metrics", "nowhere"},
+		"--metrics: address nowhere":                     {"follow", "--metrics", "nowhere"},
 	} {
 		r := run(t, srv, args...)
 		assert.Equal(t, cli.Misuse, r.Code, args)

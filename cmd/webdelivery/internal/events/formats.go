@@ -2,13 +2,12 @@ package events
 
 import (
 	"bytes"
-	"encoding/csv"
 	"encoding/json"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/cmd/webdelivery/internal/cli"
 )
 
 // format is how events are written as lines of text.
@@ -25,54 +24,26 @@ func newFormat(name string, columns []string) format {
 	case "ecs":
 		return format{"ndjson", "", newECS(columns)}
 	case "ndjson":
-		return format{"ndjson", "", newNDJSON(columns)}
+		return format{"ndjson", "", func(row webdelivery.Row, at time.Time) []byte {
+			return append(cli.AppendRow(nil, row, columns, at), '\n')
+		}}
 	default:
 		return format{"csv", strings.Join(columns, ",") + "\n", newCSV(columns)} // no name has a comma
 	}
 }
 
 func newCSV(columns []string) func(webdelivery.Row, time.Time) []byte {
-	var line bytes.Buffer
-	out, cells := csv.NewWriter(&line), make([]string, len(columns))
+	line, cells := cli.CSV(), make([]string, len(columns))
 	return func(row webdelivery.Row, at time.Time) []byte {
 		for i, column := range columns {
 			value, _ := row.Get(column)
 			cells[i] = value.String()
 			if column == webdelivery.DimEventTimestamp {
-				cells[i] = timeText(at)
+				cells[i] = cli.Timestamp(at)
 			}
 		}
-		line.Reset()
-		_ = out.Write(cells) // a buffer does not fail
-		out.Flush()
-		return line.Bytes()
+		return line(cells)
 	}
-}
-
-// newNDJSON writes values but times as they were received, so that no number loses a digit; but each line is UTF-8.
-func newNDJSON(columns []string) func(webdelivery.Row, time.Time) []byte {
-	return func(row webdelivery.Row, at time.Time) (line []byte) {
-		before := byte('{')
-		for _, column := range columns {
-			line = strconv.AppendQuote(append(line, before), column)
-			before = ','
-			value, _ := row.Get(column)
-			text, _ := value.MarshalJSON() // never fails
-			if column == webdelivery.DimEventTimestamp {
-				text = strconv.AppendQuote(nil, timeText(at))
-			}
-			line = append(append(line, ':'), text...)
-		}
-		return append(line, "}\n"...)
-	}
-}
-
-// timeText has milliseconds, and finer digits if there are some.
-func timeText(at time.Time) string {
-	if at.Nanosecond()%int(time.Millisecond) != 0 {
-		return at.UTC().Format("2006-01-02T15:04:05.000000000Z")
-	}
-	return at.UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
 // ecsFields has fields of https://www.elastic.co/guide/en/ecs/8.17/ecs-field-reference.html. All other dimensions are
@@ -95,7 +66,7 @@ var ecsFields = map[string]string{
 func newECS(columns []string) func(webdelivery.Row, time.Time) []byte {
 	return func(row webdelivery.Row, at time.Time) []byte {
 		event := object{
-			"@timestamp": timeText(at),
+			"@timestamp": cli.Timestamp(at),
 			"ecs":        object{"version": "8.17.0"},
 			"event":      object{"kind": "event", "category": []string{"web"}, "dataset": "webdelivery.events"},
 		}

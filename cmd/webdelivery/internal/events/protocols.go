@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/cmd/webdelivery/internal/cli"
 )
 
 // hec is Splunk's HTTP Event Collector, see
@@ -36,9 +37,8 @@ func printable(text string) bool {
 
 // hecEncoder writes an event as -o ndjson does, and adds the key.
 func hecEncoder(columns []string) encoder {
-	line := newNDJSON(columns)
 	return func(row webdelivery.Row, at time.Time, key string) []byte {
-		content := bytes.TrimSuffix(line(row, at), []byte("}\n"))
+		content := bytes.TrimSuffix(cli.AppendRow(nil, row, columns, at), []byte("}"))
 		event := object{
 			"time":       json.Number(fmt.Sprintf("%d.%03d", at.Unix(), at.Nanosecond()/1e6)),
 			"source":     "webdelivery",

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -155,7 +154,7 @@ func (j *job) goOn(command string) error {
 		return fmt.Errorf("%s cannot be read: %w; name another --dir", name, err)
 	case events > 0:
 		return cli.Misused("the folder was begun with: %s; give the same flags, or name another --dir",
-			cli.Printable(first.Command))
+			first.Command)
 	}
 	j.position.Cursor = webdelivery.Cursor{}
 	if text, err = json.Marshal(asked{command, j.query.End}); err != nil {
@@ -199,9 +198,9 @@ func (j *job) serve(ctx context.Context) error {
 	if j.metrics == "" {
 		return nil
 	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", j.metrics)
+	listener, err := cli.Listen(ctx, "--metrics", j.metrics)
 	if err != nil {
-		return cli.Misused("--metrics: %w", err)
+		return err
 	}
 	server := &http.Server{ReadHeaderTimeout: 10 * time.Second}
 	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

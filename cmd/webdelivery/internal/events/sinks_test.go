@@ -119,12 +119,12 @@ func TestAnotherExport(t *testing.T) {
 	inBubble(t, []string{"a", "b"}, func(t *testing.T, srv *webdeliverytest.Server) {
 		dir := filepath.Join(t.TempDir(), "new")
 		assert.Contains(t, run(t, srv, "export", "--columns", "rule", "--dir", dir).Stderr, `unknown dimension "rule"`)
-		first := []string{"export", "--dir", dir, "--columns", "rule_id", "--limit", "1"}
+		first := []string{"export", "--dir", dir, "--columns", "rule_id", "--limit", "1", "--filter", "rule_id!=x", "-o", "csv"}
 		assert.Equal(t, cli.Done, run(t, srv, first...).Code)
 		for _, other := range []string{"--columns=domain", "-oecs", "--filter=rule_id==b", "--since=2h", "--until=today", "--limit=2"} {
 			r := run(t, srv, append(first, other)...)
 			assert.Equal(t, cli.Misuse, r.Code, other)
-			assert.Contains(t, r.Stderr, "the folder was begun with: webdelivery events export --columns 'rule_id' --limit '1' -o csv; give the same")
+			assert.Contains(t, r.Stderr, "the folder was begun with: webdelivery events export --columns 'rule_id' --filter 'rule_id!=x' --limit '1' --output 'csv'; give the same")
 		}
 		assert.Equal(t, cli.Misuse, run(t, srv, "follow", "--dir", dir, "--columns", "rule_id").Code)
 		assert.Contains(t, run(t, srv, first...).Stderr, "--limit is reached: 1 events")

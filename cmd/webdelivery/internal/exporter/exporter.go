@@ -41,13 +41,13 @@ rule or a host: attackers could send so many that Prometheus runs out of memory.
 The service gets at most 9 requests a minute, however many scrapes there are.
 While it fails, each is sent up to 4 times.`
 
-const examples = `  webdelivery exporter
-  webdelivery exporter --listen :9754 --delay 10m`
-
 // Command returns the command.
 func Command(app *cli.App) *cobra.Command {
 	c := &cobra.Command{
-		Use: "exporter", Short: "Serve security statistics to Prometheus", Long: long, Example: examples, Args: cobra.NoArgs,
+		Use: "exporter", Short: "Serve security statistics to Prometheus", Long: long,
+		Example: `  webdelivery exporter
+  webdelivery exporter --listen :9754 --delay 10m`,
+		Args: cobra.NoArgs,
 	}
 	listen := c.Flags().String("listen", "localhost:9754", "serve on this `address`; without a host, to all computers")
 	delay := cli.Duration(5 * time.Minute)
@@ -131,7 +131,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		all.Wait()
 		for _, f := range c.families {
 			for _, problem := range f.problems {
-				c.tell("%s: %s", f.name, cli.Printable(problem.Error()))
+				c.tell("%s: %v", f.name, problem)
 			}
 		}
 	}

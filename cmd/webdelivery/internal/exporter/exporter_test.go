@@ -65,7 +65,7 @@ webdelivery_up{family="traffic_shaping"} 0
 webdelivery_up{family="waf"} 1
 `
 		assert.Equal(t, want, scrape())
-		assert.Regexp(t, `^webdelivery: traffic_shaping: webdelivery: GET \S+: 400 Bad Request: "\\u202e" `, stderr)
+		assert.Regexp(t, `^webdelivery: traffic_shaping: GET \S+: 400 Bad Request: "\\u202e" `, stderr)
 		time.Sleep(59 * time.Second)
 		assert.Equal(t, want, scrape())
 		assert.Equal(t, 9, srv.Count("", ""), "3 for each family")

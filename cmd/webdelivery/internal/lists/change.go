@@ -8,8 +8,9 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
-	"os"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -86,7 +87,7 @@ func apply(app *cli.App) *cobra.Command {
 	compare := ch.feeds(c)
 	var plan *webdelivery.Plan
 	c.Flags().Func("plan", "carry out the plan in this `file`; asks on a terminal only", func(file string) error {
-		text, err := os.ReadFile(file)
+		text, err := app.ReadFile(file)
 		if err == nil {
 			err = json.Unmarshal(text, &plan)
 		}
@@ -205,6 +206,8 @@ func ranges(ctx context.Context, r feed.Reader, file string) (all []netip.Prefix
 	return all, err
 }
 
+var desired = regexp.MustCompile(`desired\[(\d+)\]`)
+
 var inFlags = strings.NewReplacer(
 	"webdelivery: invalid ", "", "webdelivery: plan refused: ", "", "; invalid ", "\n", "; plan refused: ", "\n", "desired: ", "",
 	"AddOnly", "--add-only", "RemoveOnly", "--remove-only", "MaxRemove", "--max-remove", "MaxAdd", "--max-add",
@@ -231,10 +234,12 @@ func (ch *changer) plan(
 	case isInvalid && !strings.HasPrefix(invalid.Field, "desired"): // a flag
 		wrong = cli.Misuse
 	}
-	text := inFlags.Replace(err.Error())
-	for i, place := range places {
-		text = strings.ReplaceAll(text, fmt.Sprintf("desired[%d]", i), cli.Printable(place))
-	}
+	text := desired.ReplaceAllStringFunc(inFlags.Replace(err.Error()), func(entry string) string {
+		if i, err := strconv.Atoi(desired.FindStringSubmatch(entry)[1]); err == nil && i < len(places) {
+			return places[i]
+		}
+		return entry // the text of an entry looks like a place
+	})
 	return plan, &cli.Exit{Code: wrong, Err: errors.New(text)}
 }
 
@@ -295,13 +300,9 @@ func (ch *changer) change(ctx context.Context, plan *webdelivery.Plan, err error
 	}
 	result.Tasks = append([]string{}, result.Tasks...) // not null
 	text := fmt.Sprintf("added %d, removed %d; tasks: %s\n", result.Added, result.Removed, listed(result.Tasks))
-	shown := struct {
-		webdelivery.ApplyResult
-
-		Size *int `json:"size,omitempty"` // in place of the other one, which is 0 if it is not known
-	}{ApplyResult: *result}
-	if err == nil {
-		shown.Size = &result.Size
+	shown := map[string]any{"added": result.Added, "removed": result.Removed, "tasks": result.Tasks}
+	if err == nil { // otherwise it is not known
+		shown["size"] = result.Size
 	}
 	all := result.Added >= len(plan.Add) && result.Removed >= len(plan.Remove)
 	return ch.ended(ctx, errors.Join(err, ch.print(shown, text)), result.Tasks, all)
@@ -343,7 +344,7 @@ func whole(
 // ended returns the error of a command whose change may have begun, with what to do about it.
 func (ch *changer) ended(ctx context.Context, err error, tasks []string, all bool) error {
 	step := cmp.Or(ch.again, "run the same command again: what is done stays done")
-	wait := "webdelivery tasks wait " + cli.Printable(strings.Join(tasks, " "))
+	wait := "webdelivery tasks wait " + strings.Join(tasks, " ")
 	switch {
 	case err == nil || webdelivery.OutcomeOf(err) == webdelivery.OutcomeNotApplied:
 		return err

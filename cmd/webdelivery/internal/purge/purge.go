@@ -205,7 +205,7 @@ func (j *job) show(queue queue, done <-chan struct{}) {
 		text := fmt.Sprintf("%d s, %d URIs accepted", seconds, j.count.Load())
 		if own, ok := queue.(*webdelivery.PurgeQueue); ok {
 			if err := own.Stats().Err; err != nil {
-				text = fmt.Sprintf("%d s, retrying %s", seconds, cli.WithFlags(err.Error()))
+				text = fmt.Sprintf("%d s, retrying %v", seconds, err)
 			}
 		}
 		j.app.Show(text)

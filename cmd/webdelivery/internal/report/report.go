@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -28,14 +27,13 @@ The statistics are read for at most 15 seconds. Parts that cannot be read by
 then are missing, and the page says why; the exit code then is 3. A file
 without any part is not written, and the exit code is 1.`
 
-const examples = `  webdelivery report --save report.html --since 7d
-  webdelivery report --save - --filter 'client_country_code==CN' | gzip >cn.gz
-  webdelivery report --serve`
-
 // Command returns the command.
 func Command(app *cli.App) *cobra.Command {
 	c := &cobra.Command{
-		Use: "report (--save FILE | --serve)", Short: "Show security statistics on a web page", Long: long, Example: examples,
+		Use: "report (--save FILE | --serve)", Short: "Show security statistics on a web page", Long: long,
+		Example: `  webdelivery report --save report.html --since 7d
+  webdelivery report --save - --filter 'client_country_code==CN' | gzip >cn.gz
+  webdelivery report --serve`,
 		Args: cobra.NoArgs,
 	}
 	c.Flags().SortFlags = false
@@ -54,7 +52,7 @@ func Command(app *cli.App) *cobra.Command {
 			return cli.Misused("give --save FILE or --serve; see %s --help", c.CommandPath())
 		case !*served && c.Flags().Changed("listen"):
 			return cli.Misused("--listen needs --serve")
-		case !loopback(*listen):
+		case !cli.Loopback(*listen):
 			return cli.Misused("--listen %s: want a loopback address such as 127.0.0.1:8080, "+
 				"because the page asks for no password", *listen)
 		}
@@ -92,10 +90,7 @@ func write(ctx context.Context, app *cli.App, name string, shown site, since, fi
 	default:
 		err = cli.WriteFile(name, text.Bytes())
 	}
-	if err != nil {
-		return err
-	}
-	return p.missing()
+	return cmp.Or(err, p.missing())
 }
 
 // missing returns an error with a line for each fault, and with all that can be done about them; nil if there are none.
@@ -103,8 +98,7 @@ func (p *page) missing() error {
 	var lines []error
 	var advice []string
 	for _, f := range p.Faults {
-		lines = append(lines, fmt.Errorf("%d of %d parts are missing. %s: %s",
-			len(f.Parts), p.Parts(), f.Summary, cli.Printable(f.Err.Error())))
+		lines = append(lines, fmt.Errorf("%d of %d parts are missing. %s: %w", len(f.Parts), p.Parts(), f.Summary, f.Err))
 		advice = append(advice, f.Advice)
 	}
 	if lines == nil {
@@ -118,7 +112,7 @@ func (p *page) missing() error {
 func handler(shown site, since, filter string) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/{$}", func(w http.ResponseWriter, r *http.Request) {
-		if !loopback(r.Host) {
+		if !cli.Loopback(r.Host) {
 			http.Error(w, "this page is for localhost", http.StatusMisdirectedRequest)
 			return
 		}
@@ -140,10 +134,4 @@ func handler(shown site, since, filter string) http.Handler {
 		_ = pageTemplate.Execute(w, p)
 	})
 	return mux
-}
-
-// loopback reports whether a host, with or without a port, is a name or address of this computer.
-func loopback(host string) bool {
-	name := (&url.URL{Host: host}).Hostname()
-	return name == "localhost" || net.ParseIP(name).IsLoopback()
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/cmd/webdelivery/internal/cli"
+	"github.com/webdelivery/webdelivery-go/cmd/webdelivery/internal/stats"
 	"github.com/webdelivery/webdelivery-go/filters"
 )
 
@@ -95,24 +97,24 @@ func (s *section) Empty() bool {
 	return s.Trend.Empty() && !slices.ContainsFunc(s.Tops, func(p *panel) bool { return !p.Empty() })
 }
 
-// tops are the categories with the dimension of each. The service document does not name the dimension of paths.
+// tops are the categories of both sections.
 var tops = []struct {
-	title, dimension string
-	waf              webdelivery.WAFCategory
-	shaping          webdelivery.TrafficShapingCategory
+	title   string
+	waf     webdelivery.WAFCategory
+	shaping webdelivery.TrafficShapingCategory
 }{
-	{"Rules", webdelivery.DimRuleID, webdelivery.WAFByRuleID, ""},
-	{"Clients", webdelivery.DimClientIP, webdelivery.WAFByClientIP, webdelivery.TrafficShapingByClientIP},
-	{"Rate-limited clients", webdelivery.DimClientIP, "", webdelivery.TrafficShapingByRateLimitClientIP},
-	{"Countries", webdelivery.DimClientCountryCode, webdelivery.WAFByCountry, webdelivery.TrafficShapingByCountry},
-	{"Rate-limited countries", webdelivery.DimClientCountryCode, "", webdelivery.TrafficShapingByRateLimitCountry},
-	{"Paths", "request_path", webdelivery.WAFByRequestPath, webdelivery.TrafficShapingByRequestPath},
-	{"Severities", webdelivery.DimEventSeverity, webdelivery.WAFBySeverity, ""},
-	{"Browsers", webdelivery.DimClientBrowser, webdelivery.WAFByBrowser, webdelivery.TrafficShapingByBrowser},
+	{"Rules", webdelivery.WAFByRuleID, ""},
+	{"Clients", webdelivery.WAFByClientIP, webdelivery.TrafficShapingByClientIP},
+	{"Rate-limited clients", "", webdelivery.TrafficShapingByRateLimitClientIP},
+	{"Countries", webdelivery.WAFByCountry, webdelivery.TrafficShapingByCountry},
+	{"Rate-limited countries", "", webdelivery.TrafficShapingByRateLimitCountry},
+	{"Paths", webdelivery.WAFByRequestPath, webdelivery.TrafficShapingByRequestPath},
+	{"Severities", webdelivery.WAFBySeverity, ""},
+	{"Browsers", webdelivery.WAFByBrowser, webdelivery.TrafficShapingByBrowser},
 }
 
 // plan adds the panels.
-func (p *page) plan(stats *webdelivery.StatsService) {
+func (p *page) plan(s *webdelivery.StatsService) {
 	events := webdelivery.EventsQuery{
 		Dimensions: []string{webdelivery.DimEventTimestamp}, Start: p.Start, End: p.End, Filter: p.Filter,
 		SortBy: []string{webdelivery.Desc(webdelivery.DimEventTimestamp)}, Limit: latest,
@@ -122,20 +124,21 @@ func (p *page) plan(stats *webdelivery.StatsService) {
 	}
 	waf, shaping := &section{Title: "Web application firewall"}, &section{Title: "Traffic shaping"}
 	p.Sections = []*section{waf, shaping}
-	p.Latest = p.add("", "Latest events", "", from(stats.Events, events))
-	p.Requests = p.trend("", "Requests", webdelivery.DimEventAction, stats.RequestTrends)
-	waf.Trend = p.trend(waf.Title, "Events by severity", webdelivery.DimEventSeverity, stats.WAFTrends)
-	shaping.Trend = p.trend(shaping.Title, "Events by type", webdelivery.DimEventType, stats.TrafficShapingTrends)
+	p.Latest = p.add("", "Latest events", "", from(s.Events, events))
+	p.Requests = p.trend("", "Requests", webdelivery.DimEventAction, s.RequestTrends)
+	waf.Trend = p.trend(waf.Title, "Events by severity", webdelivery.DimEventSeverity, s.WAFTrends)
+	shaping.Trend = p.trend(shaping.Title, "Events by type", webdelivery.DimEventType, s.TrafficShapingTrends)
 	for _, top := range tops {
-		query := webdelivery.TopKQuery{Dimensions: []string{top.dimension}, Start: p.Start, End: p.End, Filter: p.Filter}
+		dimension := stats.Categories[cmp.Or(string(top.waf), string(top.shaping))]
+		query := webdelivery.TopKQuery{Dimensions: []string{dimension}, Start: p.Start, End: p.End, Filter: p.Filter}
 		if top.waf != "" {
-			rows := from(stats.WAFTopK(top.waf), query)
-			waf.Tops = append(waf.Tops, p.add(waf.Title, top.title, top.dimension, rows))
+			rows := from(s.WAFTopK(top.waf), query)
+			waf.Tops = append(waf.Tops, p.add(waf.Title, top.title, dimension, rows))
 		}
 		if top.shaping != "" {
 			query.SortBy, query.Limit = []string{webdelivery.Desc(webdelivery.MetricHits)}, shown
-			rows := from(stats.TrafficShapingTopK(top.shaping), query)
-			shaping.Tops = append(shaping.Tops, p.add(shaping.Title, top.title, top.dimension, rows))
+			rows := from(s.TrafficShapingTopK(top.shaping), query)
+			shaping.Tops = append(shaping.Tops, p.add(shaping.Title, top.title, dimension, rows))
 		}
 	}
 }

@@ -71,7 +71,7 @@ func trend(app *cli.App, name, short, by string) *cobra.Command {
 		Use: name, Short: short, Long: short + trendHelp, Args: cobra.NoArgs,
 		Example: strings.ReplaceAll(trendExample, "NAME", name),
 	}
-	per := cli.Choice(c, "per", "", "hour", "what a row counts, an hour by default", "5minute", "hour", "day", "total")
+	per := cli.Choice(c, "per", "", "hour", "what a row counts", "5minute", "hour", "day", "total")
 	return reads(app, c, by, 0, func(q *query, stats *webdelivery.StatsService) error {
 		rows := webdelivery.TrendsQuery{
 			Start: q.start, End: q.end, Granularity: webdelivery.Granularity(*per), Filter: q.filter.Expr, Limit: int(q.limit),
@@ -102,8 +102,8 @@ other dimensions, use webdelivery stats waf or shaping with --per total.`
 const topExample = `  webdelivery stats top country --since yesterday --until today -o csv
   webdelivery stats top clientip --filter event_action==BLOCK --limit 20`
 
-// categories have their dimensions. The service document does not name all of these, so --by may have to.
-var categories = map[string]string{
+// Categories have their dimensions. The service document does not name that of paths, so --by may have to.
+var Categories = map[string]string{
 	"browser": webdelivery.DimClientBrowser, "clientip": webdelivery.DimClientIP, "country": webdelivery.DimClientCountryCode,
 	"requestpath": "request_path", "ruleid": webdelivery.DimRuleID, "severity": webdelivery.DimEventSeverity,
 	"ratelimitclientip": webdelivery.DimClientIP, "ratelimitcountry": webdelivery.DimClientCountryCode,
@@ -112,14 +112,14 @@ var categories = map[string]string{
 func top(app *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "top CATEGORY", Short: "Show the countries, clients, rules and so on with the most hits", Long: topHelp,
-		Args: cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs), ValidArgs: slices.Sorted(maps.Keys(categories)),
+		Args: cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs), ValidArgs: slices.Sorted(maps.Keys(Categories)),
 		Example: topExample,
 	}
 	shaping := c.Flags().Bool("shaping", false, "what was blocked by address or country, or rate limited")
 	return reads(app, c, "", 10, func(q *query, stats *webdelivery.StatsService) error {
 		category, limit := c.Flags().Arg(0), cmp.Or(int(q.limit), 1_000)
 		if q.by == "" {
-			q.columns = []string{categories[category]}
+			q.columns = []string{Categories[category]}
 		}
 		rows := webdelivery.TopKQuery{Dimensions: q.columns, Start: q.start, End: q.end, Filter: q.filter.Expr}
 		family := stats.WAFTopK(webdelivery.WAFCategory(category))
@@ -214,11 +214,9 @@ func reads(app *cli.App, c *cobra.Command, by string, limit uint32, run func(*qu
 	c.Flags().Uint32Var(&q.limit, "limit", limit, "largest `number` of rows; 0 is all")
 	q.format = cli.Format(c, cli.Formats...)
 	c.RunE = func(*cobra.Command, []string) (err error) {
-		now := time.Now()
-		if q.start, q.end, err = q.times.Times(now); err != nil {
+		if q.start, q.end, err = q.times.Times(time.Now()); err != nil {
 			return err
 		}
-		q.end = cmp.Or(q.end, now)
 		q.columns = strings.FieldsFunc(q.by, func(r rune) bool { return r == ',' || r == ' ' })
 		client, err := app.Connect()
 		if err != nil {
@@ -258,25 +256,21 @@ type record struct {
 }
 
 func (q *query) record(row webdelivery.Row) (r record, err error) {
-	layout := "2006-01-02T15:04:05.000Z07:00"
-	if *q.format == "table" {
-		layout = time.RFC3339
-	}
-	var members []string
+	var at time.Time // zero if there is none, or it cannot be read
 	for _, name := range q.columns {
 		value, ok := row.Get(name)
 		if !ok {
 			return r, fmt.Errorf("the response has no column %q, only %q", name, row.Columns())
 		}
-		text, _ := value.MarshalJSON() // never fails
 		cell := value.String()
-		if at, err := value.Time(); err == nil && name == webdelivery.DimEventTimestamp {
-			cell = at.Format(layout)
-			text = fmt.Appendf(nil, "%q", cell)
+		if parsed, err := value.Time(); err == nil && name == webdelivery.DimEventTimestamp {
+			at, cell = parsed, cli.Timestamp(parsed)
+			if *q.format == "table" {
+				cell = cli.Time(parsed)
+			}
 		}
 		r.cells = append(r.cells, cell)
-		members = append(members, fmt.Sprintf("%q:%s", name, text))
 	}
-	r.RawMessage = json.RawMessage("{" + strings.Join(members, ",") + "}")
+	r.RawMessage = cli.AppendRow(nil, row, q.columns, at)
 	return r, nil
 }

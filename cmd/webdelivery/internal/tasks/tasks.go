@@ -56,12 +56,11 @@ func get(app *cli.App) *cobra.Command {
 		var found []webdelivery.Task
 		var failed []error
 		for _, id := range ids {
-			task, err := client.Tasks.Get(c.Context(), id)
-			if err != nil {
+			if task, err := client.Tasks.Get(c.Context(), id); err != nil {
 				failed = append(failed, err)
-				continue
+			} else {
+				found = append(found, *task)
 			}
-			found = append(found, *task)
 		}
 		return cli.Ended(len(found), append(failed, show(app, *format, cli.All(found)))...)
 	}
@@ -92,10 +91,11 @@ func wait(app *cli.App) *cobra.Command {
 		var read []webdelivery.Task
 		good := 0
 		for _, task := range all {
-			if task != nil {
-				read = append(read, *task)
+			if task == nil {
+				continue
 			}
-			if task != nil && task.Complete && task.ErrorInfo == nil {
+			read = append(read, *task)
+			if task.Complete && task.ErrorInfo == nil {
 				good++
 			}
 		}
