@@ -36,11 +36,8 @@ GREMLINS := github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0
 # these systems have the same files.
 PLATFORMS := linux/386 darwin/arm64 windows/amd64
 
-# How long make soak works.
-DURATION ?= 60s
-
 .PHONY: all ci test test-root test-modules test-packages test-portable fleet lint tidy vuln platforms api api-check api-breaking \
-	fuzz fmt bench mutation soak release release-check
+	fuzz fmt bench mutation release release-check
 
 all: lint test
 
@@ -138,8 +135,4 @@ bench:
 # Which changes of the code no test notices. MUTATION_FLAGS="--diff main" looks at what a branch changes: minutes instead of
 # hours.
 mutation:
-	go run $(GREMLINS) unleash --exclude-files '^(examples|cmd|redislimit|redisqueue|tools|webdeliverytest|internal/(testserver|conformance|fixture|suite|soak|hostile))/' $(MUTATION_FLAGS) .
-
-# Random work, faults and cancellations over real connections, checked against the service's own state.
-soak:
-	go test -race -count=1 -timeout=0 -v -run TestOverTCP ./internal/soak -soak.duration=$(DURATION)
+	go run $(GREMLINS) unleash --exclude-files '^(examples|cmd|redislimit|redisqueue|tools|webdeliverytest|internal/(testserver|conformance|fixture|suite|hostile))/' $(MUTATION_FLAGS) .

@@ -1,18 +1,10 @@
 // Package hostile holds servers that do what the fake of internal/testserver never does, and the tests of the SDK
-// against them. They are slow, stop within a response, close connections, and refuse requests that are in flight.
+// against them, over real sockets. They cut connections at each moment, write frames of HTTP/2 by hand, and deliver
+// requests late. What the tests show is what only sockets show: what arrives, how often and when, and whether the
+// outcome in an error is true. They also notice a net/http that behaves in another way.
 //
-// The servers are written from the service document alone. This package must neither import internal/testserver nor
-// copy from it, because a mistake that the fake and the SDK share would go unnoticed. It must not know how the SDK
-// works inside, either.
+// The servers are written from the service document alone. What is not a test must neither import internal/testserver
+// nor copy from it, because a mistake that the fake and the SDK share would go unnoticed.
 //
-// # Entry points
-//
-//   - [Start] runs a server of purges in its own process. Load on the process of the test does not delay the recording
-//     of arrivals there. [Plan] says what the server does with each purge. [Server.Stop] returns the arrivals.
-//   - [NewProxy] runs a TCP proxy in the process of the test. [Network] says how it delays, stalls and cuts connections.
-//   - [RunChild] is the first statement of a TestMain. It makes the process a server if Start started it.
-//
-// # How to run it
-//
-//	go test -race ./internal/hostile
+// No test here depends on how fast the machine is: nothing has a time limit but the run of the tests itself.
 package hostile

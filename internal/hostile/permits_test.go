@@ -2,94 +2,92 @@ package hostile
 
 import (
 	"context"
-	"crypto/tls"
 	"net"
-	"net/http"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// briefLimiter gives permits that expire soon. It counts the permits with which something may have been sent.
-type briefLimiter struct {
-	lifetime time.Duration
+// brief is a limiter whose first permits expire soon. It counts the permits with which something may have been sent.
+type brief struct {
+	first int // so many
 
 	mu         sync.Mutex
 	lent, used int
+	expired    time.Time // all of the first that were lent
 }
 
-func (*briefLimiter) Waiting(string) error { return nil }
+func (*brief) Waiting(string) error { return nil }
 
-func (*briefLimiter) Pause(context.Context, string, time.Duration) error { return nil }
+func (*brief) Pause(context.Context, string, time.Duration) error { return nil }
 
-func (l *briefLimiter) Acquire(ctx context.Context, _ string) (webdelivery.Permit, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.lent++
-	return webdelivery.Permit{
-		Expires: time.Now().Add(l.lifetime),
-		Done: func(_ context.Context, arrived time.Time, _ int) {
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			if !arrived.IsZero() {
-				l.used++
-			}
-		},
-	}, ctx.Err()
+func (b *brief) Acquire(ctx context.Context, _ string) (webdelivery.Permit, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	expires := time.Now().Add(time.Hour)
+	if b.lent++; b.lent <= b.first {
+		expires = time.Now().Add(50 * time.Millisecond)
+		b.expired = expires
+	}
+	return webdelivery.Permit{Expires: expires, Done: func(_ context.Context, arrived time.Time, _ int) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if !arrived.IsZero() {
+			b.used++
+		}
+	}}, ctx.Err()
+}
+
+// outlast waits until the permits that were lent have expired.
+func (b *brief) outlast() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	time.Sleep(time.Until(b.expired) + time.Millisecond) // simulates a slow network
+}
+
+// slowToClose is a connection that net/http may still write to while it closes it.
+type slowToClose struct{ net.Conn }
+
+func (c slowToClose) Close() error {
+	time.Sleep(50 * time.Millisecond) // simulates a busy machine
+	return c.Conn.Close()
 }
 
 // A connection takes longer than the lifetime of a permit, so the permit has expired when the request could begin. No
-// part of the request arrives, and the limiter learns that nothing was sent. HTTP/2 keeps its connection, so a later
-// permit is in time.
+// part of the request arrives, and the limiter learns that nothing was sent.
 func TestExpiredPermitsSendNothing(t *testing.T) {
 	t.Parallel()
-	for _, protocol := range []Protocol{HTTP1, HTTP1TLS, HTTP2} {
-		t.Run(string(protocol), func(t *testing.T) {
+	for _, tt := range []struct {
+		name       string
+		tls, http2 bool
+	}{{"HTTP/1.1", false, false}, {"HTTP/1.1 over TLS", true, false}, {"HTTP/2", false, true}, {"HTTP/2 over TLS", true, true}} {
+		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			ctx := bounded(t)
-			server, err := Start(ctx, Plan{Protocol: protocol})
-			require.NoError(t, err)
-			scheme := "https"
-			if protocol == HTTP1 {
-				scheme = "http"
+			r, limiter := new(record), &brief{first: 3}
+			scheme, serve, tr := "http://", r.oneByOne(false), transport(t)
+			if tt.http2 {
+				serve, tr = r.inFrames(false), clearHTTP2(t)
 			}
-			transport := &http.Transport{
-				TLSClientConfig: &tls.Config{RootCAs: server.Roots}, ForceAttemptHTTP2: protocol == HTTP2, DisableKeepAlives: true,
-				DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
-					time.Sleep(30 * time.Millisecond) // longer than a permit lives
-					return new(net.Dialer).DialContext(ctx, network, addr)
-				},
+			if tt.tls {
+				protocol := map[bool]string{false: "http/1.1", true: "h2"}[tt.http2]
+				config, secure := secured(t, protocol)
+				scheme, serve, tr = "https://", overTLS(config, serve), secure
 			}
-			defer transport.CloseIdleConnections()
-			limiter := &briefLimiter{lifetime: 20 * time.Millisecond}
-			c := client(t, scheme+"://"+server.Addr, quick(transport, webdelivery.WithSharedLimiter(limiter),
-				webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 20, MinWait: time.Millisecond, MaxWait: time.Millisecond}))...)
-			var all sync.WaitGroup
-			for range 5 {
-				all.Go(func() {
-					err := submit(ctx, c)
-					if protocol == HTTP2 {
-						assert.NoError(t, err)
-						return
-					}
-					assert.ErrorContains(t, err, "permit expired")
-					assert.Equal(t, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
-				})
+			tr.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+				limiter.outlast()
+				conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+				return slowToClose{conn}, err
 			}
-			all.Wait()
-			transport.CloseIdleConnections()
-			arrivals, err := server.Stop()
-			require.NoError(t, err)
-			assert.LessOrEqual(t, len(arrivals), limiter.used, "what arrives had a permit that was used")
-			if protocol != HTTP2 {
-				assert.Empty(t, arrivals)
-			}
-			assert.Greater(t, limiter.lent, limiter.used, "some expired")
+			c := limited(t, scheme+startRaw(t, serve).addr, tr, webdelivery.WithSharedLimiter(limiter),
+				webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 20, MinWait: time.Millisecond}))
+			assert.NoError(t, purge.call(t.Context(), c))
+			assert.Len(t, r.arrivals, 1)
+			assert.Greater(t, limiter.lent, 1, "some expired; HTTP/2 keeps its connection, so a later one is in time")
+			assert.Equal(t, 1, limiter.used)
 		})
 	}
 }

@@ -1,5 +1,5 @@
 // Package operations is the only list of the operations of a client. Tests of a promise for every operation iterate
-// over All: the fault matrix, the walks for secrets, hosts and foreign bodies, and the soak test.
+// over All: the fault matrix and the walks for secrets, hosts and foreign bodies.
 //
 // An entry has the request of a method, and what the fake service needs for it. It can call the method, and
 // check on the fake that a write was carried out. Data that only one test needs are in that test, keyed by Name.

@@ -2,16 +2,13 @@ package hostile
 
 import (
 	"bufio"
-	"crypto/tls"
 	"encoding/binary"
 	"io"
 	"net"
-	"strconv"
 	"sync"
-	"time"
 )
 
-// The frames of HTTP/2 (RFC 9113, section 6) that this server reads or writes.
+// The frames of HTTP/2 (RFC 9113, section 6) that these servers read or write.
 const (
 	frameData         = 0x0
 	frameHeaders      = 0x1
@@ -20,66 +17,23 @@ const (
 	framePing         = 0x6
 	frameGoAway       = 0x7
 	frameWindowUpdate = 0x8
+	frameContinuation = 0x9
 
 	flagAck        = 0x1 // of SETTINGS and PING
 	flagEndStream  = 0x1 // of DATA and HEADERS
 	flagEndHeaders = 0x4
 
+	codeNoError       = 0x0
 	codeProtocolError = 0x1
+	codeInternalError = 0x2
 	codeRefusedStream = 0x7
+	codeCancel        = 0x8
 
 	preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 )
 
-// http2Server returns a server of HTTP/2 that writes its frames by hand. The server of net/http cannot do that: it
-// never refuses or disowns a stream that it has read. This server takes every HEADERS frame as the arrival of a purge,
-// because it does not decode them.
-func http2Server(arrivals *record, certificate *tls.Certificate) func(net.Listener) {
-	config := &tls.Config{Certificates: []tls.Certificate{*certificate}, NextProtos: []string{"h2"}, MinVersion: tls.VersionTLS12}
-	return func(l net.Listener) {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			answers := map[uint32]func(){}
-			go serveFrames(tls.Server(conn, config), nil, func(f *frames, stream uint32) {
-				if answer := arrivals.arriveIn(f, stream); answer != nil {
-					answers[stream] = answer
-				}
-			}, func(_ *frames, stream uint32) {
-				if answer := answers[stream]; answer != nil {
-					go answer()
-				}
-			})
-		}
-	}
-}
-
-// arriveIn records the arrival of a request. An action that needs no complete request happens here; otherwise arriveIn
-// returns the response, which waits for the end of the request.
-func (r *record) arriveIn(f *frames, stream uint32) (answer func()) {
-	arrived := time.Now()
-	id, step := r.arrive()
-	switch step.Action {
-	case Refuse:
-		f.send(frameReset, 0, stream, numbers(codeRefusedStream))
-	case Reset:
-		f.send(frameReset, 0, stream, numbers(codeProtocolError))
-	case GoAway:
-		f.send(frameGoAway, 0, 0, numbers(max(stream, 2)-2, 0))
-	default:
-		return func() {
-			time.Sleep(time.Until(arrived.Add(step.After)))
-			status, body := step.Action.response(id)
-			f.send(frameHeaders, flagEndHeaders, stream, block(strconv.Itoa(status)))
-			f.send(frameData, flagEndStream, stream, []byte(body))
-		}
-	}
-	return nil
-}
-
-// frames is the server's side of an HTTP/2 connection, whose frames are written by hand.
+// frames is the server's side of an HTTP/2 connection, whose frames are written by hand. The server of net/http cannot
+// do that: it never refuses or disowns a stream that it has read.
 type frames struct {
 	net.Conn
 	write sync.Mutex
@@ -96,15 +50,28 @@ func (f *frames) send(kind, flags byte, stream uint32, payload []byte) bool {
 	return err == nil
 }
 
+// reset ends a stream.
+func (f *frames) reset(stream, code uint32) { f.send(frameReset, 0, stream, numbers(code)) }
+
+// goAway announces that streams after the last one are not processed.
+func (f *frames) goAway(last uint32) { f.send(frameGoAway, 0, 0, numbers(last, codeNoError)) }
+
+// respond writes a complete response.
+func (f *frames) respond(stream uint32, status, body string) {
+	f.send(frameHeaders, flagEndHeaders, stream, block(status))
+	f.send(frameData, flagEndStream, stream, []byte(body))
+}
+
 // serveFrames reads frames until the client disconnects. It calls begins when the header of a request arrives, and
-// complete at its end.
-func serveFrames(conn net.Conn, settings []byte, begins, complete func(f *frames, stream uint32)) {
-	defer conn.Close()
+// complete in a new goroutine at its end.
+func serveFrames(conn net.Conn, begins, complete func(f *frames, stream uint32)) {
 	f, r := &frames{Conn: conn}, bufio.NewReader(conn)
 	if _, err := io.CopyN(io.Discard, r, int64(len(preface))); err != nil {
 		return
 	}
-	f.send(frameSettings, 0, 0, settings)
+	f.send(frameSettings, 0, 0, nil)
+	var all sync.WaitGroup
+	defer all.Wait()
 	for {
 		var head [9]byte
 		if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -127,7 +94,7 @@ func serveFrames(conn net.Conn, settings []byte, begins, complete func(f *frames
 			f.send(frameWindowUpdate, 0, 0, numbers(uint32(len(payload)))) //nolint:gosec // a frame is below 16 MiB
 		}
 		if (kind == frameData || kind == frameHeaders) && flags&flagEndStream != 0 {
-			complete(f, stream)
+			all.Go(func() { complete(f, stream) })
 		}
 	}
 }
