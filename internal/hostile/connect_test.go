@@ -32,7 +32,6 @@ func TestProxiesThatDoNotConnect(t *testing.T) {
 		says   string
 	}{
 		"asks-for-credentials.example.com": {"HTTP/1.1 407 bob:" + proxyPassword + " " + basic + "\r\nContent-Length: 0\r\n\r\n", true, "407 Proxy Authentication Required"},
-		"redirects.example.com":            {"HTTP/1.1 302 Found\r\nLocation: https://evil.example.com/\r\n\r\n", true, "302 Found"},
 		"is-down.example.com":              {"HTTP/1.1 502 bob:" + proxyPassword + "\r\nContent-Length: 5\r\n\r\n<html", false, "502 Bad Gateway"},
 		"connects-and-closes.example.com":  {"HTTP/1.1 200 OK\r\n\r\n", false, ""},
 	}

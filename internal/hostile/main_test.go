@@ -2,6 +2,7 @@ package hostile
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"net"
 	"os"
@@ -14,11 +15,9 @@ func TestMain(m *testing.M) {
 	if atProxy, err = new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0"); err != nil {
 		panic(err)
 	}
-	if err = os.Setenv("HTTPS_PROXY", "http://bob:"+proxyPassword+"@"+atProxy.Addr().String()); err != nil {
-		panic(err)
-	}
 	// The scenarios wait most of the time, so all of them run at once. A -parallel flag takes precedence.
-	if err = flag.Set("test.parallel", "64"); err != nil {
+	err = errors.Join(os.Setenv("HTTPS_PROXY", "http://bob:"+proxyPassword+"@"+atProxy.Addr().String()), flag.Set("test.parallel", "64"))
+	if err != nil {
 		panic(err)
 	}
 	os.Exit(m.Run())

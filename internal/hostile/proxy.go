@@ -14,8 +14,6 @@ type network struct {
 	// Connections flow for a time, then stall for a time. In a stall nothing passes on any connection; after it,
 	// everything passes at once.
 	flow, stall time.Duration
-	// cutResponse closes a connection instead of passing every n-th response on. Its request has arrived.
-	cutResponse int64
 	// cutEarly closes the client's side of a connection when every n-th request has left the client. The request
 	// arrives later by late.
 	cutEarly int64
@@ -29,8 +27,8 @@ type proxy struct {
 	listener net.Listener
 	all      sync.WaitGroup // the listener and its connections
 
-	stalled           sync.RWMutex // locked in a stall
-	requests, answers atomic.Int64
+	stalled  sync.RWMutex // locked in a stall
+	requests atomic.Int64
 }
 
 // startProxy starts a proxy on 127.0.0.1 in front of the server at an address.
@@ -81,7 +79,7 @@ func (p *proxy) pass() {
 type connection struct {
 	*proxy
 	client, server net.Conn
-	answered       atomic.Bool // the next data of the client begin a request
+	begun          atomic.Bool // the client has begun a request that has no response yet
 }
 
 func (p *proxy) connect(client net.Conn) {
@@ -92,15 +90,14 @@ func (p *proxy) connect(client net.Conn) {
 	}
 	defer server.Close()
 	c := &connection{proxy: p, client: client, server: server}
-	c.answered.Store(true)
 	var both sync.WaitGroup
 	both.Go(func() { c.pump(client, server, c.request) })
-	both.Go(func() { c.pump(server, client, c.response) })
+	both.Go(func() { c.pump(server, client, func() { c.begun.Store(false) }) })
 	both.Wait()
 }
 
 // pump passes on what arrives. It reads ahead, so what a client sent before it closed its connection is not lost.
-func (c *connection) pump(from, to net.Conn, passes func() bool) {
+func (c *connection) pump(from, to net.Conn, arrives func()) {
 	chunks := make(chan []byte, 1<<10)
 	go func() {
 		defer close(chunks)
@@ -116,9 +113,7 @@ func (c *connection) pump(from, to net.Conn, passes func() bool) {
 		}
 	}()
 	for chunk := range chunks {
-		if !passes() {
-			_, _ = c.client.Close(), c.server.Close() // the reader ends, too
-		}
+		arrives()
 		c.pass()
 		_, _ = to.Write(chunk)
 	}
@@ -126,17 +121,10 @@ func (c *connection) pump(from, to net.Conn, passes func() bool) {
 	_ = to.(*net.TCPConn).CloseWrite()
 }
 
-// request handles data of the client. It returns true: what has left the client arrives.
-func (c *connection) request() bool {
-	if c.answered.Swap(false) && nth(&c.requests, c.cutEarly) {
+// request handles data of the client.
+func (c *connection) request() {
+	if !c.begun.Swap(true) && c.cutEarly > 0 && c.requests.Add(1)%c.cutEarly == 0 {
 		_ = c.client.Close()
 		time.Sleep(c.late)
 	}
-	return true
 }
-
-// response handles data of the server. It returns false to cut the connection.
-func (c *connection) response() bool { return c.answered.Swap(true) || !nth(&c.answers, c.cutResponse) }
-
-// nth counts, and reports whether this is an n-th one.
-func nth(count *atomic.Int64, n int64) bool { return n > 0 && count.Add(1)%n == 0 }
