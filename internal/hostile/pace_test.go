@@ -49,8 +49,7 @@ func (r *record) oneByOne(idle bool, slow ...time.Duration) serving {
 			arrival := r.arrive()
 			if idle && nth > 0 {
 				return
-			}
-			if len(slow) > 0 {
+			} else if len(slow) > 0 {
 				time.Sleep(slow[arrival%len(slow)]) // simulates a slow service
 			}
 			_, _ = io.Copy(io.Discard, req.Body)

@@ -86,8 +86,8 @@ func TestExpiredPermitsSendNothing(t *testing.T) {
 				webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 20, MinWait: time.Millisecond}))
 			assert.NoError(t, purge.call(t.Context(), c))
 			assert.Len(t, r.arrivals, 1)
-			assert.Greater(t, limiter.lent, 1, "some expired; HTTP/2 keeps its connection, so a later one is in time")
-			assert.Equal(t, 1, limiter.used)
+			assert.Greater(t, limiter.lent, limiter.used, "some expired")
+			assert.GreaterOrEqual(t, limiter.used, 1, "more if HTTP/2 finds a connection that takes no more streams")
 		})
 	}
 }

@@ -61,22 +61,18 @@ func startRaw(t *testing.T, serve serving) *raw {
 }
 
 // request reads a complete request. It returns false if there is none.
-func request(r *bufio.Reader) (*http.Request, bool) {
+func request(r *bufio.Reader) bool {
 	req, err := http.ReadRequest(r)
-	if err != nil {
-		return nil, false
+	if err == nil {
+		_, err = io.Copy(io.Discard, req.Body)
 	}
-	_, err = io.Copy(io.Discard, req.Body)
-	return req, err == nil
+	return err == nil
 }
 
 // respond reads one request after the other, and responds to each.
 func respond(conn net.Conn, _ int) {
 	r := bufio.NewReader(conn)
-	for {
-		if _, ok := request(r); !ok {
-			return
-		}
+	for request(r) {
 		_, _ = io.WriteString(conn, response("200 OK", good))
 	}
 }
@@ -85,7 +81,7 @@ func respond(conn net.Conn, _ int) {
 // the client reads, and closes the connection.
 func once(text string, forever ...string) serving {
 	return func(conn net.Conn, _ int) {
-		if _, ok := request(bufio.NewReader(conn)); !ok {
+		if !request(bufio.NewReader(conn)) {
 			return
 		}
 		_, err := io.WriteString(conn, text)
