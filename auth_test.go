@@ -256,17 +256,27 @@ func TestGivingUpDoesNotCancelTheLoginOfOthers(t *testing.T) {
 func TestTheLastOneToGiveUpEndsTheLogin(t *testing.T) {
 	t.Parallel()
 	fixture.InService(t, fixture.BySession, func(f *fixture.Fixture) {
+		began, next := time.Now(), f.HTTP.Transport
+		var logins []time.Duration // when their attempts ended
+		f.HTTP.Transport = fixture.RoundTripper(func(r *http.Request) (*http.Response, error) {
+			resp, err := next.RoundTrip(r)
+			if strings.HasSuffix(r.URL.Path, "/sessions") {
+				logins = append(logins, time.Since(began))
+			}
+			return resp, err
+		})
+		client := f.NewClient(f.Srv.URL(), fixture.BySession)
 		f.AddFault(testserver.Fault{Path: "/sessions", Count: 1, Delay: time.Hour})
-		ctx, cancel := context.WithTimeout(f.Context(), time.Second)
-		defer cancel()
-		began := time.Now()
+		ctx, cancel := context.WithCancel(f.Context())
+		time.AfterFunc(time.Second, cancel)
 		var wg sync.WaitGroup
 		for range 5 {
-			wg.Go(func() { assert.ErrorIs(f, fixture.GetTask.Call(ctx, f.Client), context.DeadlineExceeded) })
+			wg.Go(func() { assert.ErrorIs(f, fixture.GetTask.Call(ctx, client), context.Canceled) })
 		}
 		wg.Wait()
-		assert.Equal(f, time.Second, time.Since(began))
-		require.NoError(f, fixture.GetTask.Call(f.Context(), f.Client))
+		synctest.Wait()
+		require.NoError(f, fixture.GetTask.Call(f.Context(), client))
+		assert.Equal(f, []time.Duration{time.Second, time.Second}, logins)
 	})
 }
 

@@ -363,4 +363,13 @@ func TestEveryBodyIsClosed(t *testing.T) {
 		require.ErrorIs(t, err, want, "%d", status)
 		assert.Equal(t, 1, body.times, "%d", status)
 	}
+	page := &closing{Reader: strings.NewReader("log in")}
+	client := fixture.Answered(t, func(*http.Request) *http.Response {
+		r := fixture.Response(http.StatusOK, nil)
+		r.Header, r.Body = http.Header{"Content-Type": {"text/html"}}, page
+		return r
+	})
+	_, err := collect(client.Stats.Events.All(t.Context(), fixture.FirstRows))
+	require.ErrorIs(t, err, webdelivery.ErrBadResponse)
+	assert.Equal(t, 1, page.times, "a login page instead of rows")
 }
