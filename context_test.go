@@ -165,31 +165,19 @@ func TestOperationFromContext(t *testing.T) {
 // The id of a request stands in the error and in its text, on one line, cut and without secrets.
 func TestRequestIDs(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct {
-		header http.Header
-		want   string
-	}{
-		"X-Request-Id":     {http.Header{"X-Request-Id": {"abc-1"}, "X-Correlation-Id": {"def"}}, "abc-1"},
-		"X-Correlation-Id": {http.Header{"X-Request-Id": {""}, "X-Correlation-Id": {"def"}}, "def"},
-		"the password":     {http.Header{"X-Request-Id": {"id-" + fixture.Password}}, "id-[redacted]"},
-		"none":             {http.Header{"X-Request-Id": {""}}, ""},
+	for want, header := range map[string]http.Header{
+		"abc-1":                  {"X-Request-Id": {"abc-1"}, "X-Correlation-Id": {"def"}},
+		"def":                    {"X-Request-Id": {""}, "X-Correlation-Id": {"def"}},
+		"id-[redacted]":          {"X-Request-Id": {"id-" + fixture.Password}},
+		strings.Repeat("x", 128): {"X-Request-Id": {strings.Repeat("x", 1000)}},
+		"":                       {"X-Request-Id": {""}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
-				f.AddFault(testserver.Fault{Status: 404, Header: tc.header})
-				var e *webdelivery.Error
-				require.ErrorAs(f, fixture.GetTask.Call(f.Context(), f.Client), &e)
-				assert.Equal(f, tc.want, e.RequestID)
-				assert.Equal(f, tc.want != "", strings.HasSuffix(e.Error(), " [request "+tc.want+"]"), e.Error())
-			})
+		fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+			f.AddFault(testserver.Fault{Status: 404, Header: header})
+			var e *webdelivery.Error
+			require.ErrorAs(f, fixture.GetTask.Call(f.Context(), f.Client), &e)
+			assert.Equal(f, want, e.RequestID)
+			assert.Equal(f, want != "", strings.HasSuffix(e.Error(), " [request "+want+"]"), e.Error())
 		})
 	}
-	long := strings.Repeat("x", 1000)
-	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
-		f.AddFault(testserver.Fault{Status: 404, Header: http.Header{"X-Request-Id": {long}}})
-		var e *webdelivery.Error
-		require.ErrorAs(f, fixture.GetTask.Call(f.Context(), f.Client), &e)
-		assert.LessOrEqual(f, len(e.RequestID), 128+len("[truncated]"))
-	})
 }

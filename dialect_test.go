@@ -62,32 +62,25 @@ func TestNetworkListDialects(t *testing.T) {
 // The prefix is escaped in the SDK's dialect, as in a path; the fake has it unescaped.
 func TestTaskPathsFollowTheDialect(t *testing.T) {
 	t.Parallel()
-	for prefix, plain := range map[string]string{
-		"/ops": "/ops", "/ops/v2": "/ops/v2", "/long%20running": "/long running", "/a,b": "/a,b",
-	} {
-		t.Run(plain, func(t *testing.T) {
-			t.Parallel()
-			s := fixture.Setup{
-				Server:  testserver.Config{Dialect: testserver.Dialect{TasksPrefix: plain}},
-				Options: []webdelivery.Option{webdelivery.WithDialect(webdelivery.Dialect{TasksPrefix: prefix})},
+	for prefix, plain := range map[string]string{"/ops/v2": "/ops/v2", "/long%20running": "/long running"} {
+		s := fixture.Setup{
+			Server:  testserver.Config{Dialect: testserver.Dialect{TasksPrefix: plain}},
+			Options: []webdelivery.Option{webdelivery.WithDialect(webdelivery.Dialect{TasksPrefix: prefix})},
+		}
+		fixture.InFakeTime(t, s, func(f *fixture.Fixture) {
+			for _, id := range []string{"a", "b"} {
+				f.Srv.AddTask(testserver.TaskSpec{ID: id})
 			}
-			fixture.InFakeTime(t, s, func(f *fixture.Fixture) {
-				for _, id := range []string{"a", "b"} {
-					f.Srv.AddTask(testserver.TaskSpec{ID: id})
-				}
-				_, err := f.Client.Tasks.Get(f.Context(), "a")
-				require.NoError(f, err)
-				_, err = f.Client.Tasks.Wait(f.Context(), "a")
-				require.NoError(f, err)
-				_, err = f.Client.Tasks.List(f.Context(), webdelivery.TaskListOptions{})
-				require.NoError(f, err)
-				ids, err := readAll(f, webdelivery.TaskListOptions{Count: 1})
-				require.NoError(f, err)
-				assert.Equal(f, []string{"a", "b"}, ids)
-				for _, r := range f.Srv.Requests() {
-					assert.Regexp(f, "^/acme/v1"+prefix+"/tasks(/a)?$", r.Path)
-				}
-			})
+			_, err := f.Client.Tasks.Get(f.Context(), "a")
+			require.NoError(f, err)
+			_, err = f.Client.Tasks.WaitAll(f.Context(), []string{"a"})
+			require.NoError(f, err)
+			ids, err := readAll(f, webdelivery.TaskListOptions{Count: 1})
+			require.NoError(f, err)
+			assert.Equal(f, []string{"a", "b"}, ids)
+			for _, r := range f.Srv.Requests() {
+				assert.Regexp(f, "^/acme/v1"+prefix+"/tasks(/a)?$", r.Path)
+			}
 		})
 	}
 }

@@ -107,42 +107,26 @@ func TestSentinels(t *testing.T) {
 func TestErrorsOfManyParts(t *testing.T) {
 	t.Parallel()
 	cause := errors.New("no route")
-	failures := func(n int) (all []webdelivery.URIFailure) {
+	failures := func(n int) *webdelivery.QueueError {
+		e := new(webdelivery.QueueError)
 		for i := range n {
-			all = append(all, webdelivery.URIFailure{URI: webdelivery.Exact(fmt.Sprint("/", i)), Err: cause})
+			e.Failures = append(e.Failures, webdelivery.URIFailure{URI: webdelivery.Exact(fmt.Sprint("/", i)), Err: cause})
 		}
-		return all
+		return e
 	}
-	for _, tt := range []struct {
-		err     error
-		message string
-	}{
-		{
-			&webdelivery.QueueError{Failures: failures(1)},
-			"webdelivery: purge of /0: no route",
-		},
-		{
-			&webdelivery.QueueError{Failures: failures(5)},
-			"webdelivery: purge of /0, /1, /2, /3, /4: no route",
-		},
-		{
-			&webdelivery.QueueError{Failures: failures(7)},
-			"webdelivery: purge of /0, /1, /2, /3, /4 and 2 more: no route",
-		},
-		{
-			&webdelivery.QueueError{Failures: append(failures(1), webdelivery.URIFailure{URI: webdelivery.Exact("/b"), Err: webdelivery.ErrRefusedTogether})},
-			"webdelivery: purge of /0: no route; /b: refused together with others and not sent alone; purge it again",
-		},
-		{
-			&webdelivery.QueueError{},
-			"webdelivery: purge failed",
-		},
-		{
-			&webdelivery.PartialError{Accepted: []string{"DE"}, NotAccepted: []string{"AT", "CH", "FR"}, Unknown: []string{"IT", "ES"}, Err: cause},
-			"webdelivery: 1 entry accepted, 3 not, 2 unknown: no route",
+	two := failures(1)
+	two.Failures = append(two.Failures, webdelivery.URIFailure{URI: webdelivery.Exact("/b"), Err: webdelivery.ErrRefusedTogether})
+	for text, err := range map[string]error{
+		"purge of /0: no route":                            failures(1),
+		"purge of /0, /1, /2, /3, /4: no route":            failures(5),
+		"purge of /0, /1, /2, /3, /4 and 2 more: no route": failures(7),
+		"purge of /0: no route; /b: refused together with others and not sent alone; purge it again": two,
+		"purge failed": failures(0),
+		"1 entry accepted, 3 not, 2 unknown: no route": &webdelivery.PartialError{
+			Accepted: []string{"DE"}, NotAccepted: []string{"AT", "CH", "FR"}, Unknown: []string{"IT", "ES"}, Err: cause,
 		},
 	} {
-		assert.EqualError(t, tt.err, tt.message)
+		assert.EqualError(t, err, "webdelivery: "+text)
 	}
 }
 
@@ -204,35 +188,21 @@ func TestAnErrorSaysOnceWhoseItIs(t *testing.T) {
 			}
 		}
 	}
-	assert.EqualError(t, queueError(webdelivery.ErrRefusedTogether),
-		"webdelivery: purge of a: refused together with others and not sent alone; purge it again")
 }
 
-// An error names host and path also if there was no response. It does not contain the user's name or password.
+// An error names host, path and attempts also if there was no response. It does not contain the user's name or password.
 func TestAnErrorNamesTheHost(t *testing.T) {
 	t.Parallel()
 	lost := errors.New("connection lost")
 	client, err := webdelivery.NewClient("https://api.example.com:8443/root", fixture.Customer, webdelivery.BasicAuth(fixture.Username, fixture.Password),
 		webdelivery.WithHTTPClient(&http.Client{Transport: fixture.RoundTripper(func(*http.Request) (*http.Response, error) { return nil, lost })}),
-		webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1}))
+		webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 2, MinWait: 1}))
 	require.NoError(t, err)
 	_, err = client.Purge.Status(t.Context(), 7)
-	require.EqualError(t, err, "webdelivery: GET api.example.com:8443/root/acme/v1/transactions/7: connection lost")
+	require.EqualError(t, err, "webdelivery: GET api.example.com:8443/root/acme/v1/transactions/7: connection lost (2 attempts)")
 	var e *webdelivery.Error
 	require.ErrorAs(t, err, &e)
 	assert.Equal(t, "api.example.com:8443", e.Host)
-}
-
-// A 404 says what may be wrong.
-func TestNotFoundSaysWhatToCheck(t *testing.T) {
-	t.Parallel()
-	const hint = "check the id, the customer and the base URL"
-	client := fixture.Answered(t, func(*http.Request) *http.Response { return fixture.Response(http.StatusNotFound, nil) })
-	_, err := client.Tasks.List(t.Context(), webdelivery.TaskListOptions{})
-	require.ErrorContains(t, err, hint)
-	_, err = client.Tasks.Get(t.Context(), "task-1")
-	require.ErrorIs(t, err, webdelivery.ErrNotFound)
-	require.ErrorContains(t, err, hint)
 }
 
 // queueError is the error of a call with one URI.

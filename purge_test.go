@@ -80,49 +80,15 @@ func modified(uri, modifier string) webdelivery.PurgeURI {
 	return webdelivery.PurgeURI{MatchMode: "PREFIX_LITERAL", URIPattern: uri, CacheKeyModifierRegex: modifier}
 }
 
-// purgeuri_internal_test.go has what is invalid in a URI.
-func TestPurgeRefusesWhatTheDocumentCallsInvalid(t *testing.T) {
-	t.Parallel()
-	one := exacts(fixture.AnObject)
-	wrong := append(exacts("", fixture.AnObject), webdelivery.PurgeURI{MatchMode: "EXACT_LITERAL", URIPattern: fixture.AnObject, CacheKeyModifierRegex: "v1"}, webdelivery.PurgeURI{URIPattern: "a"})
-	for _, tt := range []struct {
-		action webdelivery.PurgeAction
-		uris   []webdelivery.PurgeURI
-		fields []string
-	}{
-		{"", nil, []string{"uris"}},
-		{webdelivery.ActionPurge, []webdelivery.PurgeURI{}, []string{"uris"}},
-		{"purge", one, []string{"action"}},
-		{"EXPIRE ", one, []string{"action"}},
-		{"DELETE", one, []string{"action"}},
-		{"X", wrong, []string{"action", "uris[0].uri_pattern", "uris[2].cache_key_modifier_regex", "uris[3].match_mode"}},
-	} {
-		p := new(permits)
-		fixture.InFakeTime(t, countingPermits(p), func(f *fixture.Fixture) {
-			before := slices.Clone(tt.uris)
-			receipt, err := f.Client.Purge.Submit(f.Context(), webdelivery.PurgeRequest{Action: tt.action, URIs: tt.uris})
-			assert.Nil(f, receipt)
-			assertRefusedHere(f, err, tt.fields...)
-			assert.ErrorContains(f, err, tt.fields[len(tt.fields)-1])
-			assert.Zero(f, p.taken.Load())
-			assert.Equal(f, before, tt.uris)
-		})
-	}
-}
-
-// Every way to submit a purge checks a pattern and a modifier by the same rule, and sends nothing if they break it.
+// Every way to submit a purge checks its URIs by the rules of PurgeRequest.Validate (purgeuri_test.go), and sends nothing if
+// they break one.
 func TestEveryWayInRefusesTheSamePatterns(t *testing.T) {
 	t.Parallel()
-	for uri, field := range map[webdelivery.PurgeURI]string{
-		webdelivery.Prefix("www.example.com/img/*"):        "uris[0].uri_pattern",
-		webdelivery.Exact("www.example.com/a b"):           "uris[0].uri_pattern",
-		webdelivery.Exact("www.example.com/a\n"):           "uris[0].uri_pattern",
-		modified("www.example.com/", "v*1"):                "uris[0].cache_key_modifier_regex",
-		webdelivery.Exact("www.example.com/a"):             "uris[0].uri_pattern",
-		webdelivery.Exact("https://www.example.com/img/*"): "uris[0].uri_pattern",
-		webdelivery.Prefix("/img/"):                        "uris[0].uri_pattern",
-	} {
-		inQueue(t, fixture.Setup{}, webdelivery.QueueOptions{}, func(f *fixture.Fixture, q *webdelivery.PurgeQueue) {
+	inQueue(t, fixture.Setup{}, webdelivery.QueueOptions{}, func(f *fixture.Fixture, q *webdelivery.PurgeQueue) {
+		for uri, field := range map[webdelivery.PurgeURI]string{
+			webdelivery.Prefix("www.example.com/img/*"): "uris[0].uri_pattern",
+			modified("www.example.com/", "v*1"):         "uris[0].cache_key_modifier_regex",
+		} {
 			request := webdelivery.PurgeRequest{Action: webdelivery.ActionPurge, URIs: []webdelivery.PurgeURI{uri}}
 			_, err := f.Client.Purge.Submit(f.Context(), request)
 			refusedAs(f.T, field, err, "Submit")
@@ -130,52 +96,68 @@ func TestEveryWayInRefusesTheSamePatterns(t *testing.T) {
 			refusedAs(f.T, field, err, "SubmitAndWait")
 			_, err = q.Purge(f.Context(), uri)
 			refusedAs(f.T, field, err, "PurgeQueue")
-			assert.Empty(f, f.Srv.Requests())
-		})
-	}
-}
-
-// An error with thousands of problems is of no use, but it must contain the number of problems that it leaves out.
-func TestPurgeWithManyProblemsTellsHowManyItLeavesOut(t *testing.T) {
-	t.Parallel()
-	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
-		_, err := f.Client.Purge.Submit(f.Context(), fixture.PurgeOf("https://www.example.com/", "https://www.example.com/a b"))
-		assert.ErrorContains(f, err, `uris[1].uri_pattern: "https://www.example.com/a b" contains a blank`)
-		_, err = f.Client.Purge.Submit(f.Context(), fixture.PurgeOf(make([]string, 5000)...))
-		assert.ErrorIs(f, err, webdelivery.ErrInvalid)
-		fields := invalidFields(err)
-		require.Len(f, fields, 100)
-		assert.Equal(f, "uris[99].uri_pattern", fields[99])
-		assert.ErrorContains(f, err, "4900 more")
+		}
 		assert.Empty(f, f.Srv.Requests())
 	})
 }
 
+// Validate and Submit name everything that is wrong, up to 100 problems and the number of the others, and change nothing. No
+// permit is taken.
+func TestPurgeNamesItsProblems(t *testing.T) {
+	t.Parallel()
+	one := exacts(fixture.AnObject)
+	wrong := append(exacts("", fixture.AnObject), webdelivery.PurgeURI{MatchMode: "EXACT_LITERAL", URIPattern: fixture.AnObject, CacheKeyModifierRegex: "v1"}, webdelivery.PurgeURI{URIPattern: "a"})
+	var many []string
+	for i := range 100 {
+		many = append(many, fmt.Sprintf("uris[%d].uri_pattern", i))
+	}
+	p := new(permits)
+	fixture.InFakeTime(t, countingPermits(p), func(f *fixture.Fixture) {
+		for _, tt := range []struct {
+			action webdelivery.PurgeAction
+			uris   []webdelivery.PurgeURI
+			fields []string
+			says   string
+		}{
+			{"", nil, []string{"uris"}, "is empty"},
+			{webdelivery.ActionPurge, []webdelivery.PurgeURI{}, []string{"uris"}, "is empty"},
+			{"purge", one, []string{"action"}, `"purge" is neither PURGE nor EXPIRE`},
+			{"EXPIRE ", one, []string{"action"}, `"EXPIRE " is neither`},
+			{"X", wrong, []string{"action", "uris[0].uri_pattern", "uris[2].cache_key_modifier_regex", "uris[3].match_mode"}, ""},
+			{"", exacts(fixture.AnObject, "https://www.example.com/a b"), []string{"uris[1].uri_pattern"}, `"https://www.example.com/a b" contains a blank`},
+			{"", exacts(make([]string, 5000)...), many, "4900 more"},
+		} {
+			before := slices.Clone(tt.uris)
+			request := webdelivery.PurgeRequest{Action: tt.action, URIs: tt.uris}
+			receipt, err := f.Client.Purge.Submit(f.Context(), request)
+			assert.Nil(f, receipt)
+			assertRefusedHere(f, err, tt.fields...)
+			require.ErrorContains(f, err, tt.says)
+			assert.Equal(f, err, request.Validate())
+			assert.Equal(f, before, tt.uris)
+		}
+		assert.Zero(f, p.taken.Load())
+	})
+}
+
+// A refusal of section 7 is final, and its error has the service's own words. It cost one permit.
 func TestPurgeThatTheServiceRefusesIsABadRequest(t *testing.T) {
 	t.Parallel()
-	for uri, want := range map[string]string{
-		"https://www.example.org/":   "no configuration for a specified path",
-		"https://www.example.net/":   "user is not allowed to purge the domain",
-		"https://*.www.example.com/": "no configuration for a specified path", // it is the wildcard of no property
-	} {
-		p := new(permits)
-		s := countingPermits(p)
-		s.Server.Users = []testserver.User{{Name: fixture.Username, Password: fixture.Password, Domains: []string{"*.example.com"}}}
-		fixture.InFakeTime(t, s, func(f *fixture.Fixture) {
-			receipt, err := f.Client.Purge.Submit(f.Context(), fixture.PurgeOf(fixture.AnObject, uri))
-			assert.Nil(f, receipt)
-			assert.ErrorIs(f, err, webdelivery.ErrBadRequest)
-			var e *webdelivery.Error
-			require.ErrorAs(f, err, &e)
-			assert.Equal(f, []any{400, 400, "POST", "/acme/v1/cache/purge", 1}, []any{e.StatusCode, e.Code, e.Method, e.Path, e.Attempts})
-			assert.Contains(f, e.Description, want)
-			assert.Contains(f, e.Description, uri)
-			assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
-			assert.Len(f, f.Srv.Requests(), 1)
-			assert.Empty(f, f.Srv.Purged())
-			assert.EqualValues(f, 1, p.taken.Load())
-		})
-	}
+	const uri = "https://www.example.org/"
+	p := new(permits)
+	fixture.InFakeTime(t, countingPermits(p), func(f *fixture.Fixture) {
+		receipt, err := f.Client.Purge.Submit(f.Context(), fixture.PurgeOf(fixture.AnObject, uri))
+		assert.Nil(f, receipt)
+		require.ErrorIs(f, err, webdelivery.ErrBadRequest)
+		var e *webdelivery.Error
+		require.ErrorAs(f, err, &e)
+		assert.Equal(f, []any{400, 400, "POST", "/acme/v1/cache/purge", 1}, []any{e.StatusCode, e.Code, e.Method, e.Path, e.Attempts})
+		assert.Contains(f, e.Description, "no configuration for a specified path")
+		assert.Contains(f, e.Description, uri)
+		assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
+		assert.Len(f, f.Srv.Requests(), 1)
+		assert.EqualValues(f, 1, p.taken.Load())
+	})
 }
 
 // 2^53 + 1, the fake's first transaction: a float64 would change the number.
@@ -210,40 +192,25 @@ func TestPurgeReadsEveryResponse(t *testing.T) {
 	}
 }
 
-func TestPurgeKeepsEveryDigitOfTheTransaction(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]int64{
-		`1`: 1, `9007199254740993`: firstTransaction, `9223372036854775807`: 9223372036854775807, `"9007199254740993"`: firstTransaction,
-	} {
-		client := fixture.Always(t, []byte(`{"code":200,"transaction_id":`+text+`,"transaction_response":{"transaction_status":"COMPLETE"}}`))
-		receipt, err := client.Purge.Submit(t.Context(), fixture.PurgeOf(fixture.AnObject))
-		require.NoError(t, err)
-		assert.Equal(t, want, receipt.TransactionID)
-		tx, err := client.Purge.Status(t.Context(), receipt.TransactionID)
-		require.NoError(t, err)
-		assert.Equal(t, want, tx.TransactionID)
-	}
-}
-
 // The service may say that it accepted the purge, by 201 (section 4.4) or in the body. Then the error must not invite
 // a caller to send it again. If the response contains nothing about a purge, the outcome is unknown.
 func TestPurgeWithoutTransaction(t *testing.T) {
 	t.Parallel()
-	for _, status := range []int{http.StatusOK, http.StatusCreated, http.StatusAccepted} {
-		for _, body := range []string{
-			`{"code":201,"description":"request submitted"}`, `{"code":201,"transaction_id":null}`, `{}`,
-			`{"purge_response":{"transaction_status_uri":"/transactions/"}}`, `{"purge_response":{"transaction_status_uri":"/transactions/x"}}`,
-			`{"purge_response":null,"transaction_id":0}`, `{"message":"under maintenance"}`, "", "null", "[]", "garbage", `{"transaction_id":"x"}`,
-		} {
-			outcome := webdelivery.OutcomeUnknown
-			if status == http.StatusCreated || strings.Contains(body, "201") || strings.Contains(body, "/transactions/") {
-				outcome = webdelivery.OutcomeApplied
-			}
+	for body, ofOK := range map[string]webdelivery.Outcome{
+		`{"code":201,"transaction_id":null}`:                              webdelivery.OutcomeApplied,
+		`{"purge_response":{"transaction_status_uri":"/transactions/"}}`:  webdelivery.OutcomeApplied,
+		`{"purge_response":{"transaction_status_uri":"/transactions/x"}}`: webdelivery.OutcomeApplied,
+		`{"purge_response":null,"transaction_id":0}`:                      webdelivery.OutcomeUnknown,
+		`{"message":"under maintenance"}`:                                 webdelivery.OutcomeUnknown,
+		`{"transaction_id":"x"}`:                                          webdelivery.OutcomeUnknown, "": webdelivery.OutcomeUnknown, "null": webdelivery.OutcomeUnknown,
+		"[]": webdelivery.OutcomeUnknown, "garbage": webdelivery.OutcomeUnknown,
+	} {
+		for status, want := range map[int]webdelivery.Outcome{200: ofOK, 201: webdelivery.OutcomeApplied, 202: ofOK} {
 			client := fixture.Answered(t, func(*http.Request) *http.Response { return fixture.Response(status, []byte(body)) })
 			receipt, err := client.Purge.Submit(t.Context(), fixture.PurgeOf(fixture.AnObject))
 			assert.Nil(t, receipt)
-			assert.ErrorIs(t, err, webdelivery.ErrBadResponse)
-			assert.Equal(t, outcome, webdelivery.OutcomeOf(err), "%d %s", status, body)
+			require.ErrorIs(t, err, webdelivery.ErrBadResponse, body)
+			assert.Equal(t, want, webdelivery.OutcomeOf(err), "%d %s", status, body)
 		}
 	}
 }
@@ -258,20 +225,15 @@ func TestPurgeWhoseTransactionIsElsewhere(t *testing.T) {
 		reason  string // what the error says, if the address is not one of this service
 	}{
 		{"/transactions/5", 5, ""},
-		{"/acme/v1/transactions/5", 5, ""},
 		{"https://api.example.com/acme/v1/transactions/5", 5, ""},
 		{"https://other.example/acme/v1/transactions/5", 0, "leads to another origin, https://other.example"},
 		{"http://api.example.com/acme/v1/transactions/5", 0, "leads to another origin, http://api.example.com"},
 		{"https://api.example.com/other/v1/transactions/5", 0, "is not below /acme/v1"},
-		{"//host/transactions/5", 0, "leads to another origin, //host"},
 		{"transactions/5", 0, "does not begin with a slash"},
-		{"5", 0, "does not begin with a slash"},
 		{"https:transactions/5", 0, "must consist of a path and a query only"},
 		{"/transactions/../tasks/5", 0, ""},
 		{"/transactions/+5", 0, ""},
-		{"/transactions/-5", 0, ""},
 		{"/transactions/9223372036854775808", 0, ""},
-		{"/tasks/5", 0, ""},
 	} {
 		submit := func(status int, id string) (*webdelivery.PurgeReceipt, error) {
 			body := fmt.Sprintf(`{"code":201,"description":"d"%s,"purge_response":{"transaction_status_uri":%q}}`, id, tt.address)
@@ -336,7 +298,7 @@ func TestTransactionFieldsAreThoseOfTheDocument(t *testing.T) {
 			Code: 200, Description: "d", TransactionID: 7, BeginTS: begin, EndTS: begin.Add(time.Minute), PercentReceived: 100,
 			Status: "COMPLETE", StatusDescription: "s",
 		},
-		`{"code":200,"transaction_id":7,"transaction_response":{"begin_ts":1795163400,"end_ts":-1,
+		`{"code":"200","transaction_id":"7","transaction_response":{"begin_ts":"1795163400","end_ts":-1,
 			"percent_received_responses":33,"transaction_status":"PENDING"}}`: {
 			Code: 200, TransactionID: 7, BeginTS: begin, PercentReceived: 33, Status: "PENDING",
 		},

@@ -2,12 +2,11 @@ package webdelivery_test
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"io"
 	"net"
 	"net/http"
 	"os"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -23,82 +22,56 @@ import (
 // The wait before the second attempt. TestRetryAfter of internal/transport has every form of the header.
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
-	const stops = -1 * time.Second
-	jitter := func(d time.Duration) bool { return d >= 0 && d <= 500*time.Millisecond }
-	tests := []struct {
-		name   string
-		header http.Header
-		want   time.Duration // 0: the backoff of the policy
-	}{
-		{"seconds", http.Header{"Retry-After": {"7"}}, 7 * time.Second},
-		{"at the cap", http.Header{"Retry-After": {"20"}}, 20 * time.Second},
-		{"above the cap", http.Header{"Retry-After": {"21"}}, stops},
-		{"none", nil, 0},
-		{"more than 64 bits", http.Header{"Retry-After": {"99999999999999999999"}}, stops},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			fixture.InService(t, fixture.Setup{}, func(f *fixture.Fixture) {
-				f.AddFault(testserver.Fault{Status: 429, Count: 1, Header: tt.header})
-				began := time.Now()
-				err := fixture.GetTask.Call(f.Context(), f.Client)
-				waited := time.Since(began)
-				switch tt.want {
-				case stops:
-					require.ErrorIs(f, err, webdelivery.ErrRateLimited)
-					assert.Zero(f, waited)
-					assert.Equal(f, 1, f.Requests(fixture.GetTask))
-				case 0:
-					require.NoError(f, err)
-					assert.True(f, jitter(waited), "waited %v", waited)
-				default:
-					require.NoError(f, err)
-					assert.Equal(f, tt.want, waited)
-				}
-			})
+	for asked, want := range map[string]time.Duration{
+		"7": 7 * time.Second, "20": 20 * time.Second,
+		"21": -1, "99999999999999999999": -1, // above the cap: no retry
+	} {
+		fixture.InService(t, fixture.Setup{}, func(f *fixture.Fixture) {
+			f.AddFault(testserver.Fault{Status: 429, Count: 1, Header: http.Header{"Retry-After": {asked}}})
+			began := time.Now()
+			err := fixture.GetTask.Call(f.Context(), f.Client)
+			if want < 0 {
+				require.ErrorIs(f, err, webdelivery.ErrRateLimited, asked)
+				assert.Equal(f, 1, f.Requests(fixture.GetTask))
+			} else {
+				require.NoError(f, err, asked)
+			}
+			assert.Equal(f, max(0, want), time.Since(began))
 		})
 	}
 }
 
-// Without Retry-After each wait is random, between 0 and a ceiling that doubles: 0.5, 1, 2 s.
+// Without Retry-After each wait is random, between 0 and a ceiling that doubles from MinWait to MaxWait.
 func TestBackoffHasFullJitterUnderAnExponentialCeiling(t *testing.T) {
 	t.Parallel()
-	ceilings := []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second}
-	var longest [3]time.Duration
-	fixture.InService(t, fixture.Setup{}, func(f *fixture.Fixture) {
-		f.AddFault(testserver.Fault{Status: 503})
+	for name, tt := range map[string]struct {
+		policy   webdelivery.RetryPolicy
+		attempts int
+		ceilings []time.Duration // the last one is that of all further waits
+	}{
+		"by default": {webdelivery.RetryPolicy{}, 4, []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second}},
+		"up to 3 s":  {webdelivery.RetryPolicy{MaxAttempts: 100, MinWait: time.Second, MaxWait: 3 * time.Second}, 100, []time.Duration{time.Second, 2 * time.Second, 3 * time.Second}},
+	} {
 		const calls = 25
+		longest := make([]time.Duration, len(tt.ceilings))
 		for range calls {
-			_ = fixture.GetTask.Call(f.Context(), f.Client)
+			fixture.InService(t, fixture.Setup{Options: []webdelivery.Option{webdelivery.WithRetry(tt.policy)}}, func(f *fixture.Fixture) {
+				f.AddFault(testserver.Fault{Status: 503})
+				_ = fixture.GetTask.Call(f.Context(), f.Client)
+				seen := f.Srv.Requests()
+				require.Len(f, seen, tt.attempts)
+				for i := range seen[1:] {
+					n := min(i, len(tt.ceilings)-1)
+					wait := seen[i+1].Time.Sub(seen[i].Time)
+					assert.Less(f, wait, tt.ceilings[n], name)
+					longest[n] = max(longest[n], wait)
+				}
+			})
 		}
-		seen := f.Srv.Requests()
-		require.Len(f, seen, 4*calls)
-		for i := range seen {
-			if n := i % 4; n > 0 {
-				wait := seen[i].Time.Sub(seen[i-1].Time)
-				assert.LessOrEqual(f, wait, ceilings[n-1])
-				longest[n-1] = max(longest[n-1], wait)
-			}
+		for i, d := range longest {
+			assert.Greater(t, d, tt.ceilings[i]/2, "all of 25 random waits are in the lower half")
 		}
-	})
-	for i, d := range longest {
-		assert.Greater(t, d, ceilings[i]/2, "all of 25 random waits are in the lower half")
 	}
-}
-
-func TestMaxWaitBoundsTheBackoff(t *testing.T) {
-	t.Parallel()
-	policy := webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 10, MinWait: time.Second, MaxWait: 3 * time.Second})
-	fixture.InService(t, fixture.Setup{Options: []webdelivery.Option{policy}}, func(f *fixture.Fixture) {
-		f.AddFault(testserver.Fault{Status: 503})
-		_ = fixture.GetTask.Call(f.Context(), f.Client)
-		seen := f.Srv.Requests()
-		require.Len(f, seen, 10)
-		for i := 1; i < len(seen); i++ {
-			assert.LessOrEqual(f, seen[i].Time.Sub(seen[i-1].Time), 3*time.Second)
-		}
-	})
 }
 
 // The client does not begin a wait that would pass the caller's deadline: it returns the error of the response at
@@ -118,8 +91,7 @@ func TestNoWaitPastTheDeadline(t *testing.T) {
 }
 
 // The cause of a context, as golang.org/x/sync/errgroup sets it, may be the error of another call. net/http returns
-// it, also from a body. The error of this call contains it in its text, but errors.Is finds only the context's error
-// and the user's own.
+// it, also from a body. The error of this call contains it in its text, but errors.Is finds only the context's error.
 func TestCancelledBecauseOfAnotherCall(t *testing.T) {
 	t.Parallel()
 	transports := map[string]func(r *http.Request) (*http.Response, error){
@@ -131,44 +103,30 @@ func TestCancelledBecauseOfAnotherCall(t *testing.T) {
 			return &http.Response{StatusCode: 200, Request: r, Body: io.NopCloser(causeReader{r.Context()})}, nil
 		},
 	}
-	for name, other := range map[string]error{
-		"invalid":  &webdelivery.ValidationError{Field: "task_id", Reason: "is empty"},
-		"rejected": &webdelivery.Error{StatusCode: 404, Method: "GET", Path: "/tasks/other"},
-		"task":     &webdelivery.TaskError{Task: &webdelivery.Task{ID: "other"}},
-		"sentinel": webdelivery.ErrNotFound,
-	} {
-		for where, transport := range transports {
-			t.Run(name+", "+where, func(t *testing.T) {
-				t.Parallel()
-				fixture.InFakeTime(t, fixture.Setup{Options: []webdelivery.Option{
-					webdelivery.WithHTTPClient(&http.Client{Transport: fixture.RoundTripper(transport)}),
-				}}, func(f *fixture.Fixture) {
-					ctx, cancel := context.WithCancelCause(f.Context())
-					cause := fmt.Errorf("%w: %w", assert.AnError, other)
-					time.AfterFunc(time.Second, func() { cancel(cause) })
-					saysNothingOf(f, fixture.Submit.Call(ctx, f.Client), cause)
-				})
-			})
-		}
+	cause := errors.Join(
+		&webdelivery.ValidationError{Field: "task_id", Reason: "is empty"},
+		&webdelivery.Error{StatusCode: 404, Method: "GET", Path: "/tasks/other"},
+		&webdelivery.TaskError{Task: &webdelivery.Task{ID: "other"}},
+	)
+	for where, transport := range transports {
+		s := fixture.Setup{Options: []webdelivery.Option{webdelivery.WithHTTPClient(&http.Client{Transport: fixture.RoundTripper(transport)})}}
+		fixture.InFakeTime(t, s, func(f *fixture.Fixture) {
+			ctx, cancel := context.WithCancelCause(f.Context())
+			time.AfterFunc(time.Second, func() { cancel(cause) })
+			err := fixture.Submit.Call(ctx, f.Client)
+			require.ErrorIs(f, err, context.Canceled, where)
+			require.ErrorContains(f, err, "task_id: is empty")
+			require.NotErrorIs(f, err, cause, "it may be the error of another call")
+			require.NotErrorIs(f, err, webdelivery.ErrInvalid)
+			require.NotErrorIs(f, err, webdelivery.ErrNotFound)
+			var task *webdelivery.TaskError
+			require.NotErrorAs(f, err, &task)
+			var failed *webdelivery.Error
+			require.ErrorAs(f, err, &failed)
+			assert.Equal(f, "/acme/v1/cache/purge", failed.Path)
+			assert.NotEqual(f, 404, failed.StatusCode)
+		})
 	}
-}
-
-// saysNothingOf checks the error of a purge that ended by a cause which contains the error of another call.
-func saysNothingOf(f *fixture.Fixture, err, cause error) {
-	f.Helper()
-	require.ErrorIs(f, err, context.Canceled)
-	require.NotErrorIs(f, err, cause, "it may be the error of another call")
-	require.ErrorContains(f, err, strings.ReplaceAll(cause.Error(), ": webdelivery: ", ": "), "the outermost says whose error it is")
-	require.NotErrorIs(f, err, webdelivery.ErrInvalid)
-	require.NotErrorIs(f, err, webdelivery.ErrNotFound)
-	var failed *webdelivery.Error
-	require.ErrorAs(f, err, &failed)
-	assert.Equal(f, "/acme/v1/cache/purge", failed.Path)
-	assert.NotEqual(f, 404, failed.StatusCode)
-	var invalid *webdelivery.ValidationError
-	require.NotErrorAs(f, err, &invalid)
-	var task *webdelivery.TaskError
-	require.NotErrorAs(f, err, &task)
 }
 
 // causeReader is a body that ends with its context, as those of net/http do.

@@ -2,6 +2,7 @@ package webdelivery_test
 
 import (
 	"errors"
+	"net/http"
 	"net/url"
 	"strings"
 	"testing"
@@ -15,30 +16,44 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/fixture"
 )
 
-// The finest granularity that the service has for a time range (section 8, open point 13).
+// The finest granularity that the service has for a time range (section 8, open point 13). A month before a day is the same
+// day of the month before. If that month is shorter, it is its last day. The day of UTC counts.
 func TestGranularityFor(t *testing.T) {
 	t.Parallel()
-	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	day := 24 * time.Hour
-	tests := []struct {
-		start, end time.Time
-		want       webdelivery.Granularity
-	}{
-		{now.Add(-time.Hour), now, webdelivery.Granularity5Minute},
-		{now.Add(-7 * day), now, webdelivery.Granularity5Minute},
-		{now.Add(-7*day - time.Second), now, webdelivery.GranularityHour},
-		{now.AddDate(0, -1, 0), now, webdelivery.GranularityHour},
-		{now.AddDate(0, -1, 0).Add(-time.Second), now, webdelivery.GranularityDay},
-		{now.AddDate(-1, 0, 0), now.AddDate(-1, 0, 1), webdelivery.GranularityDay},
-		{now, now.AddDate(-1, 0, 0), webdelivery.GranularityDay},
+	at := func(text string) time.Time {
+		parsed, err := time.Parse(time.RFC3339, text)
+		require.NoError(t, err)
+		return parsed
 	}
-	for _, tt := range tests {
-		assert.Equal(t, tt.want, webdelivery.GranularityFor(tt.start, tt.end, now), "%v", tt.start)
+	for _, tt := range []struct{ now, week, month string }{
+		{"2026-11-20T12:00:00Z", "2026-11-13T12:00:00Z", "2026-10-20T12:00:00Z"},
+		{"2026-03-31T12:00:00Z", "2026-03-24T12:00:00Z", "2026-02-28T12:00:00Z"},
+		{"2026-03-29T00:00:00Z", "2026-03-22T00:00:00Z", "2026-02-28T00:00:00Z"},
+		{"2026-03-28T12:00:00Z", "2026-03-21T12:00:00Z", "2026-02-28T12:00:00Z"},
+		{"2024-03-30T12:00:00Z", "2024-03-23T12:00:00Z", "2024-02-29T12:00:00Z"},
+		{"2100-03-29T12:00:00Z", "2100-03-22T12:00:00Z", "2100-02-28T12:00:00Z"}, // no leap year
+		{"2026-12-31T12:00:00Z", "2026-12-24T12:00:00Z", "2026-11-30T12:00:00Z"},
+		{"2026-01-31T12:00:00Z", "2026-01-24T12:00:00Z", "2025-12-31T12:00:00Z"},
+		{"2026-04-01T00:30:00+02:00", "2026-03-24T22:30:00Z", "2026-02-28T22:30:00Z"}, // 31 March
+		{"2026-03-31T23:30:00-02:00", "2026-03-25T01:30:00Z", "2026-03-01T01:30:00Z"}, // 1 April
+	} {
+		now := at(tt.now)
+		for start, want := range map[time.Time]webdelivery.Granularity{
+			now.Add(-time.Hour):   webdelivery.Granularity5Minute,
+			at(tt.week):           webdelivery.Granularity5Minute,
+			at(tt.week).Add(-1):   webdelivery.GranularityHour,
+			at(tt.month):          webdelivery.GranularityHour,
+			at(tt.month).Add(-1):  webdelivery.GranularityDay,
+			now.AddDate(-1, 0, 0): webdelivery.GranularityDay,
+		} {
+			assert.Equal(t, want, webdelivery.GranularityFor(start, now, now), "%v of %v", start, now)
+			assert.Equal(t, want, webdelivery.GranularityFor(now, start, now), "the other way round")
+		}
 	}
 	// In the week in which summer time ends, seven days of Berlin have 169 hours. The service counts in UTC.
 	summer, err := time.LoadLocation("Europe/Berlin")
 	require.NoError(t, err)
-	now = time.Date(2026, 10, 26, 12, 0, 0, 0, summer)
+	now := time.Date(2026, 10, 26, 12, 0, 0, 0, summer)
 	assert.Equal(t, webdelivery.GranularityHour, webdelivery.GranularityFor(now.Add(-168*time.Hour-30*time.Minute), now, now))
 	assert.Equal(t, webdelivery.Granularity5Minute, webdelivery.GranularityFor(now.Add(-168*time.Hour), now, now))
 }
@@ -52,22 +67,16 @@ func TestEventsRetention(t *testing.T) {
 	assert.Equal(t, want, webdelivery.EventsRetention(time.Date(2026, 11, 21, 0, 30, 0, 0, berlin)))
 }
 
-// Section 4.3: a WAF top-K has neither limit nor sortby.
-func TestAWAFTopKHasNoLimitAndNoOrder(t *testing.T) {
-	t.Parallel()
-	family := fixture.Always(t, nil).Stats.WAFTopK(webdelivery.WAFByCountry)
-	_, err := family.Query(t.Context(), webdelivery.TopKQuery{Start: spanStart, End: spanEnd, SortBy: []string{"hits"}, Limit: 1})
-	assert.ErrorIs(t, err, webdelivery.ErrInvalid)
-	assert.ErrorContains(t, err, "sortby")
-	assert.ErrorContains(t, err, "limit")
-}
-
 // Sections 4.2 and 7: the client refuses what the service would reject. The error names the parameter, and nothing is
 // sent.
 func TestQueriesThatAreRefused(t *testing.T) {
 	t.Parallel()
 	type query = webdelivery.TrendsQuery
 	west, east := time.FixedZone("", -2*3600), time.FixedZone("", 3600)
+	stats := fixture.Answered(t, func(r *http.Request) *http.Response {
+		t.Error("sent: ", r.URL)
+		return fixture.Response(http.StatusOK, nil)
+	}).Stats
 	for _, tt := range []struct {
 		field  string
 		change func(*query)
@@ -97,16 +106,22 @@ func TestQueriesThatAreRefused(t *testing.T) {
 		{"starttime", func(q *query) { q.Start = time.Date(1, 1, 1, 0, 30, 0, 0, east) }},
 		{"limit", func(q *query) { q.Limit = -1 }},
 	} {
-		fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
-			q := trends()
-			tt.change(&q)
-			_, err := f.Client.Stats.WAFTrends.Query(f.Context(), q)
-			refusedAs(f.T, tt.field, err, "Query")
-			_, err = collect(f.Client.Stats.TrafficShapingTrends.All(f.Context(), q))
-			refusedAs(f.T, tt.field, err, "All")
-			assert.Empty(f, f.Srv.Requests())
-		})
+		q := trends()
+		tt.change(&q)
+		_, err := stats.WAFTrends.Query(t.Context(), q)
+		refusedAs(t, tt.field, err, "Query")
+		_, err = collect(stats.TrafficShapingTrends.All(t.Context(), q))
+		refusedAs(t, tt.field, err, "All")
+		_, err = stats.WAFTrends.Head(t.Context(), q)
+		refusedAs(t, tt.field, err, "Head")
 	}
+	// A WAF top-K has neither limit nor sortby, and raw events have no metrics and no groupings (section 4.3).
+	_, err := stats.WAFTopK(webdelivery.WAFByCountry).Query(t.Context(), webdelivery.TopKQuery{Start: spanStart, End: spanEnd, SortBy: []string{"hits"}, Limit: 1})
+	assert.Equal(t, []string{"sortby", "limit"}, invalidFields(err))
+	_, err = stats.Events.Metrics(t.Context())
+	refusedAs(t, "metrics", err, "Metrics")
+	_, err = stats.Events.Groupings(t.Context())
+	refusedAs(t, "groupings", err, "Groupings")
 }
 
 // Each family has its path and sends only the parameters that it supports (section 4.3), with times in UTC without a

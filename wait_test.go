@@ -2,6 +2,7 @@ package webdelivery_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -100,16 +101,21 @@ func gaps(times []time.Duration) []time.Duration {
 	return out
 }
 
+// WaitProgress gets each poll, at the interval of WaitInterval, and a failed one with its error and what was read before it.
 func TestWaitReportsEveryPoll(t *testing.T) {
 	t.Parallel()
-	forTaskAndTransaction(t, 2*time.Second, func(f *fixture.Fixture, w waitable) {
-		var seen []webdelivery.Progress
-		report := webdelivery.WaitProgress(func(p webdelivery.Progress) { seen = append(seen, p) })
+	forTaskAndTransaction(t, 4*time.Second, func(f *fixture.Fixture, w waitable) {
+		f.AddFault(testserver.Fault{Path: w.path, Skip: 2, Count: 1, Status: 302}) // is not retried
+		var seen []string
+		report := webdelivery.WaitProgress(func(p webdelivery.Progress) {
+			assert.Equal(f, w.id, p.ID)
+			seen = append(seen, fmt.Sprint(p.Status, " ", p.Percent, " ", p.Complete, " ", p.Err != nil))
+		})
 		require.NoError(f, w.wait(f.Context(), webdelivery.WaitInterval(time.Second), report))
-		assert.Equal(f, []webdelivery.Progress{
-			{ID: w.id, Status: w.pending, Percent: 0},
-			{ID: w.id, Status: w.pending, Percent: 50},
-			{ID: w.id, Status: w.done, Percent: 100, Complete: true},
+		assert.Equal(f, []time.Duration{0, time.Second, 2 * time.Second, 3 * time.Second, 4 * time.Second}, w.polls(f))
+		assert.Equal(f, []string{
+			w.pending + " 0 false false", w.pending + " 25 false false", w.pending + " 25 false true", w.pending + " 75 false false",
+			w.done + " 100 true false",
 		}, seen)
 	})
 }
@@ -117,36 +123,23 @@ func TestWaitReportsEveryPoll(t *testing.T) {
 func TestWaitThatEndsEarlyNamesWhatIsPending(t *testing.T) {
 	t.Parallel()
 	const patience = 2500 * time.Millisecond
-	tests := []struct {
-		name  string
-		bound func(context.Context) (context.Context, context.CancelFunc)
-		want  error
-	}{
-		{"deadline", func(ctx context.Context) (context.Context, context.CancelFunc) {
-			return context.WithTimeout(ctx, patience)
-		}, context.DeadlineExceeded},
-		{"cancelled", func(ctx context.Context) (context.Context, context.CancelFunc) {
-			ctx, cancel := context.WithCancel(ctx)
-			time.AfterFunc(patience, cancel)
-			return ctx, cancel
-		}, context.Canceled},
-	}
-	for _, tt := range tests {
+	for _, want := range []error{context.DeadlineExceeded, context.Canceled} {
 		for hung, polls := range map[bool]int{false: 3, true: 2} {
-			t.Run(fmt.Sprintf("%s, hung %t", tt.name, hung), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%v, hung %t", want, hung), func(t *testing.T) {
 				t.Parallel()
 				forTaskAndTransaction(t, 1000*time.Hour, func(f *fixture.Fixture, w waitable) {
 					if hung { // the end comes in the middle of the second poll
 						f.AddFault(testserver.Fault{Path: w.path, Skip: 1, Count: 1, Delay: time.Minute})
 					}
-					ctx, cancel := tt.bound(f.Context())
+					ctx, cancel := context.WithCancel(f.Context())
+					if time.AfterFunc(patience, cancel); errors.Is(want, context.DeadlineExceeded) {
+						ctx, cancel = context.WithTimeout(f.Context(), patience)
+					}
 					defer cancel()
 					err := w.wait(ctx, webdelivery.WaitInterval(time.Second))
 					assert.Equal(f, patience, time.Since(w.began))
-					assert.ErrorIs(f, err, tt.want)
-					assert.ErrorContains(f, err, w.kind)
-					assert.ErrorContains(f, err, w.id)
-					assert.ErrorContains(f, err, w.pending)
+					require.ErrorIs(f, err, want)
+					assert.ErrorContains(f, err, w.kind+" "+w.id+", still pending (status "+w.pending+", 0 %, ")
 					assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
 					assert.Len(f, w.polls(f), polls)
 				})
@@ -157,25 +150,21 @@ func TestWaitThatEndsEarlyNamesWhatIsPending(t *testing.T) {
 
 func TestWaitRefusesNonsense(t *testing.T) {
 	t.Parallel()
-	for name, option := range map[string]webdelivery.WaitOption{
-		"WaitInterval 0": webdelivery.WaitInterval(0), "WaitInterval -1": webdelivery.WaitInterval(-1),
-		"WaitProgress nil": webdelivery.WaitProgress(nil), "nil": nil,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
-				assert.NotPanics(f, func() {
-					_, err := f.Client.Tasks.Wait(f.Context(), "t", option)
-					assert.ErrorIs(f, err, webdelivery.ErrInvalid)
-				})
-				assert.NotPanics(f, func() {
-					_, err := f.Client.Purge.Wait(f.Context(), 7, option)
-					assert.ErrorIs(f, err, webdelivery.ErrInvalid)
-				})
-				assert.Empty(f, f.Srv.Requests())
-			})
-		})
-	}
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		for field, option := range map[string]webdelivery.WaitOption{
+			"WaitInterval": webdelivery.WaitInterval(0), "WaitMaxOutage": webdelivery.WaitMaxOutage(-1),
+			"WaitProgress": webdelivery.WaitProgress(nil), "options[0]": nil,
+		} {
+			_, err := f.Client.Tasks.Wait(f.Context(), "t", option)
+			refusedAs(f.T, field, err, "Tasks.Wait")
+			_, err = f.Client.Tasks.WaitAll(f.Context(), []string{"t"}, option)
+			refusedAs(f.T, field, err, "Tasks.WaitAll")
+			_, err = f.Client.Purge.Wait(f.Context(), 7, option)
+			refusedAs(f.T, field, err, "Purge.Wait")
+		}
+		_, err := f.Client.Tasks.WaitAll(f.Context(), []string{"t", "", ".."})
+		assertRefusedHere(f, err, "ids[1]", "ids[2]")
+	})
 }
 
 func TestWaitEndsWithARefusal(t *testing.T) {
@@ -193,39 +182,33 @@ func TestWaitEndsWithARefusal(t *testing.T) {
 	})
 }
 
+// error_info ends a task, also without complete. The error has its texts, without the client's secrets.
 func TestTaskThatEndedBadlyIsATaskError(t *testing.T) {
 	t.Parallel()
-	for _, incomplete := range []bool{false, true} { // error_info ends a task also without complete
-		t.Run(fmt.Sprint(incomplete), func(t *testing.T) {
-			t.Parallel()
-			fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
-				id := f.Srv.AddTask(testserver.TaskSpec{
-					ID: "t-17", Operation: "deploy", Duration: time.Second,
-					Error: &testserver.TaskError{
-						Message: "it broke", Type: "BROKEN", Details: []string{"first", "second"},
-						Incomplete: incomplete,
-					},
-				})
-				var last webdelivery.Progress
-				task, err := f.Client.Tasks.Wait(f.Context(), id, webdelivery.WaitInterval(time.Second),
-					webdelivery.WaitProgress(func(p webdelivery.Progress) { last = p }))
-				assert.Nil(f, task)
-				var failed *webdelivery.TaskError
-				require.ErrorAs(f, err, &failed)
-				assert.Equal(f, "t-17", failed.Task.ID)
-				assert.Equal(f, "FAILED", failed.Task.Status)
-				assert.Equal(f, !incomplete, failed.Task.Complete)
-				assert.Equal(f, &webdelivery.ErrorInfo{
-					Message: "it broke", Type: "BROKEN",
-					Details: []webdelivery.ErrorDetail{{Message: "first"}, {Message: "second"}},
-				}, failed.Task.ErrorInfo)
-				for _, text := range []string{"t-17", "BROKEN", "it broke", "first", "second"} {
-					assert.ErrorContains(f, err, text)
-				}
-				assert.True(f, last.Complete)
-				assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
-				assert.NotErrorIs(f, err, webdelivery.ErrServer)
+	for _, incomplete := range []bool{false, true} {
+		fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+			f.Srv.AddTask(testserver.TaskSpec{
+				ID: "t-17", Operation: "deploy", Duration: time.Second,
+				Error: &testserver.TaskError{
+					Message: "it broke", Type: "BROKEN", Details: []string{"first", fixture.Password}, Incomplete: incomplete,
+				},
 			})
+			var last webdelivery.Progress
+			task, err := f.Client.Tasks.Wait(f.Context(), "t-17", webdelivery.WaitInterval(time.Second),
+				webdelivery.WaitProgress(func(p webdelivery.Progress) { last = p }))
+			assert.Nil(f, task)
+			require.EqualError(f, err, "webdelivery: task t-17 failed: BROKEN: it broke; first; [redacted]")
+			var failed *webdelivery.TaskError
+			require.ErrorAs(f, err, &failed)
+			assert.Equal(f, "t-17", failed.Task.ID)
+			assert.Equal(f, "FAILED", failed.Task.Status)
+			assert.Equal(f, !incomplete, failed.Task.Complete)
+			assert.Equal(f, &webdelivery.ErrorInfo{
+				Message: "it broke", Type: "BROKEN", Details: []webdelivery.ErrorDetail{{Message: "first"}, {Message: "[redacted]"}},
+			}, failed.Task.ErrorInfo)
+			assert.True(f, last.Complete)
+			assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
+			assert.NotErrorIs(f, err, webdelivery.ErrServer)
 		})
 	}
 }
@@ -276,13 +259,11 @@ func TestAWaitHonorsRetryAfter(t *testing.T) {
 		took    time.Duration
 		says    string
 	}{
-		"kept":               {"120", nil, 3 * time.Minute, []time.Duration{0, 2 * time.Minute, 4 * time.Minute}, 4 * time.Minute, ""},
-		"up to the outage":   {"240", nil, 0, []time.Duration{0, 4 * time.Minute, 8 * time.Minute, 10 * time.Minute}, 10 * time.Minute, "nothing could be read for 10m0s, and the service asks to wait for 4m0s"},
-		"an hour":            {"3600", nil, 0, []time.Duration{0, 10 * time.Minute}, 10 * time.Minute, "nothing could be read for 10m0s, and the service asks to wait for 1h0m0s"},
-		"an hour, then good": {"3600", nil, time.Minute, []time.Duration{0, 10 * time.Minute}, 10 * time.Minute, ""},
-		"a shorter outage":   {"3600", []webdelivery.WaitOption{webdelivery.WaitMaxOutage(time.Minute)}, 0, []time.Duration{0, time.Minute}, time.Minute, "nothing could be read for 1m0s"},
-		"no outage":          {"3600", []webdelivery.WaitOption{webdelivery.WaitMaxOutage(0)}, 90 * time.Minute, []time.Duration{0, time.Hour, 2 * time.Hour}, 2 * time.Hour, ""},
-		"a deadline":         {"3600", []webdelivery.WaitOption{webdelivery.WaitMaxOutage(0)}, 0, []time.Duration{0, time.Hour, 2 * time.Hour}, 150 * time.Minute, context.DeadlineExceeded.Error()},
+		"kept":             {"120", nil, 3 * time.Minute, []time.Duration{0, 2 * time.Minute, 4 * time.Minute}, 4 * time.Minute, ""},
+		"up to the outage": {"240", nil, 0, []time.Duration{0, 4 * time.Minute, 8 * time.Minute, 10 * time.Minute}, 10 * time.Minute, "nothing could be read for 10m0s, and the service asks to wait for 4m0s"},
+		"a shorter outage": {"3600", []webdelivery.WaitOption{webdelivery.WaitMaxOutage(time.Minute)}, 0, []time.Duration{0, time.Minute}, time.Minute, "nothing could be read for 1m0s"},
+		"no outage":        {"3600", []webdelivery.WaitOption{webdelivery.WaitMaxOutage(0)}, 90 * time.Minute, []time.Duration{0, time.Hour, 2 * time.Hour}, 2 * time.Hour, ""},
+		"a deadline":       {"3600", []webdelivery.WaitOption{webdelivery.WaitMaxOutage(0)}, 0, []time.Duration{0, time.Hour, 2 * time.Hour}, 150 * time.Minute, context.DeadlineExceeded.Error()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -310,62 +291,43 @@ func TestAWaitHonorsRetryAfter(t *testing.T) {
 // Every kind of wait survives an outage of nine minutes in its middle, and reports it.
 func TestAnOutageInTheMiddleOfAWait(t *testing.T) {
 	t.Parallel()
-	for name, fault := range map[string]testserver.Fault{
+	faults := map[string]testserver.Fault{
 		"503":                {Status: 503},
 		"a maintenance page": {Status: 200, Header: http.Header{"Content-Type": {"text/html"}}, Body: "<html>"},
 		"no answer":          {Delay: time.Hour},
 		"connections break":  {Cut: testserver.CutBeforeRead},
-	} {
-		during := func(f *fixture.Fixture) (report webdelivery.WaitOption, check func()) {
-			time.AfterFunc(20*time.Second, func() { time.AfterFunc(9*time.Minute, f.Srv.Fail(fault)) })
-			failed, began := 0, time.Now()
-			report = webdelivery.WaitProgress(func(p webdelivery.Progress) {
+	}
+	during := func(f *fixture.Fixture, fault testserver.Fault) {
+		time.AfterFunc(20*time.Second, func() { time.AfterFunc(9*time.Minute, f.Srv.Fail(fault)) })
+	}
+	for name, fault := range faults {
+		forTaskAndTransaction(t, time.Minute, func(f *fixture.Fixture, w waitable) {
+			failed := 0
+			during(f, fault)
+			require.NoError(f, w.wait(f.Context(), webdelivery.WaitProgress(func(p webdelivery.Progress) {
 				if p.Err != nil {
 					failed++
 				}
-			})
-			return report, func() {
-				assert.GreaterOrEqual(f, time.Since(began), 9*time.Minute)
-				assert.GreaterOrEqual(f, failed, 4)
-			}
-		}
-		forWaits := map[string]func(f *fixture.Fixture, report webdelivery.WaitOption) error{
-			"Tasks.Wait": func(f *fixture.Fixture, report webdelivery.WaitOption) error {
-				id := f.Srv.AddTask(testserver.TaskSpec{Duration: time.Minute})
-				_, err := f.Client.Tasks.Wait(f.Context(), id, report)
-				return err
-			},
-			"Tasks.WaitAll": func(f *fixture.Fixture, report webdelivery.WaitOption) error {
-				_, err := f.Client.Tasks.WaitAll(f.Context(), addTasks(f, 50), report)
-				return err
-			},
-			"Purge.SubmitAndWait": func(f *fixture.Fixture, report webdelivery.WaitOption) error {
-				_, err := f.Client.Purge.SubmitAndWait(f.Context(), fixture.PurgeOf(fixture.AnObject), report)
-				return err
-			},
-		}
-		for of, wait := range forWaits {
-			t.Run(name+"/"+of, func(t *testing.T) {
-				t.Parallel()
-				fixture.InFakeTime(t, fixture.Setup{Server: testserver.Config{PurgeDuration: time.Minute}}, func(f *fixture.Fixture) {
-					report, check := during(f)
-					require.NoError(f, wait(f, report))
-					check()
-				})
-			})
-		}
-		t.Run(name+"/NetworkLists.Apply", func(t *testing.T) {
-			t.Parallel()
-			fixture.WithList(t, fixture.Setup{Server: testserver.Config{DeployDuration: time.Minute}}, []string{"192.0.2.0/25"}, func(f *fixture.Fixture) {
-				plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, []string{"192.0.2.0/24"}, anything)
-				require.NoError(f, err)
-				began := time.Now()
-				_, _ = during(f)
-				_, err = f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true})
-				require.NoError(f, err)
-				assert.GreaterOrEqual(f, time.Since(began), 9*time.Minute)
-				assert.Equal(f, []string{"192.0.2.0/24"}, f.Srv.Entries(fixture.ListID))
-			})
+			})), name)
+			assert.GreaterOrEqual(f, time.Since(w.began), 9*time.Minute, name)
+			assert.GreaterOrEqual(f, failed, 4, name)
 		})
 	}
+	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+		during(f, faults["503"])
+		began := time.Now()
+		_, err := f.Client.Tasks.WaitAll(f.Context(), addTasks(f, 50))
+		require.NoError(f, err)
+		assert.GreaterOrEqual(f, time.Since(began), 9*time.Minute)
+	})
+	fixture.WithList(t, fixture.Setup{Server: testserver.Config{DeployDuration: time.Minute}}, []string{"192.0.2.0/25"}, func(f *fixture.Fixture) {
+		plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, []string{"192.0.2.0/24"}, anything)
+		require.NoError(f, err)
+		during(f, faults["503"])
+		began := time.Now()
+		_, err = f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true})
+		require.NoError(f, err)
+		assert.GreaterOrEqual(f, time.Since(began), 9*time.Minute)
+		assert.Equal(f, []string{"192.0.2.0/24"}, f.Srv.Entries(fixture.ListID))
+	})
 }

@@ -44,7 +44,7 @@ func TestSpellings(t *testing.T) {
 	} {
 		assert.Equal(t, "a [redacted] b [redacted].", finder(secret).Text("a "+spelled+" b "+spelled+".", 1000), name)
 	}
-	assert.Equal(t, "[redacted] [redacted] rest", finder("1234", "session=1234567", "1234567").Text("session=1234567 1234567 rest", 1000))
+	assert.Equal(t, "[redacted] [redacted] [redacted] rest", finder("1234", "session=1234567", "1234567").Text("session=1234567 1234567 1234 rest", 1000))
 	// The Base64 forms of a credential are secrets of their own, without padding.
 	basic := base64.RawStdEncoding.EncodeToString([]byte("alice:" + secret))
 	f := finder(secret, basic, "Basic "+basic)

@@ -33,44 +33,32 @@ func TestTimestampsAreReadInUTC(t *testing.T) {
 		`"2026-11-20 08:30:00Z"`:          time.Date(2026, 11, 20, 8, 30, 0, 0, time.UTC),
 		`"2026-11-20"`:                    time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC),
 	} {
-		t.Run(text, func(t *testing.T) {
-			t.Parallel()
-			got := time.Now() // of an earlier text
-			require.NoError(t, wire.Decode([]byte(text), &got))
-			assert.Equal(t, want, got)
-		})
+		got := time.Now() // of an earlier text
+		require.NoError(t, wire.Decode([]byte(text), &got))
+		assert.Equal(t, want, got, text)
 	}
 	for _, text := range []string{`"yesterday"`, `"2026-13-01T00:00:00Z"`, `"2026-11-20T25:00:00Z"`, `"08:30:00"`, `" "`, `1795163400`, `{}`, `true`} {
-		t.Run(text, func(t *testing.T) {
-			t.Parallel()
-			got := time.Now()
-			require.NoError(t, wire.Decode([]byte(text), &got))
-			assert.Zero(t, got)
-		})
+		got := time.Now()
+		require.NoError(t, wire.Decode([]byte(text), &got))
+		assert.Zero(t, got, text)
 	}
 }
 
 func TestWholeNumbersKeepTheirDigits(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int64{
-		`0`: 0, `5`: 5, `-1`: -1, `"5"`: 5, `"-1"`: -1, `null`: 0, `""`: 0, `9007199254740993`: 9007199254740993, `"9007199254740993"`: 9007199254740993,
+		`0`: 0, `5`: 5, `5.0`: 5, `"-5.00"`: -5, `-1`: -1, `"5"`: 5, `"-1"`: -1, `null`: 0, `""`: 0, `9007199254740993`: 9007199254740993, `"9007199254740993"`: 9007199254740993,
 		`9223372036854775807`: 9223372036854775807, `-9223372036854775808`: -9223372036854775808,
 	} {
-		t.Run(text, func(t *testing.T) {
-			t.Parallel()
-			var got wire.Int
-			require.NoError(t, json.Unmarshal([]byte(text), &got))
-			assert.EqualValues(t, want, got)
-		})
+		var got wire.Int
+		require.NoError(t, json.Unmarshal([]byte(text), &got))
+		assert.EqualValues(t, want, got, text)
 	}
 	for _, text := range []string{
 		`1.5`, `1e400`, `"1e3"`, `9223372036854775808`, `-9223372036854775809`, `"9223372036854775808"`, `"five"`, `" 5"`, `"0x10"`, `"1_000"`,
 		`true`, `{}`, `[]`, `[5]`,
 	} {
-		t.Run(text, func(t *testing.T) {
-			t.Parallel()
-			assert.Error(t, json.Unmarshal([]byte(text), new(wire.Int)))
-		})
+		assert.Error(t, json.Unmarshal([]byte(text), new(wire.Int)), text)
 	}
 }
 
@@ -80,18 +68,12 @@ func TestCodes(t *testing.T) {
 		`400`: 400, `"400"`: 400, `" 400 "`: 400, `4e2`: 400, `"4e2"`: 400, `400.0`: 400, `null`: 0, `""`: 0, `"E17"`: 0, `"Infinity"`: 0,
 		`-1`: 0, `4294967696`: math.MaxInt32, `1e400`: math.MaxInt32, `"1e400"`: math.MaxInt32, `-1e400`: 0,
 	} {
-		t.Run(text, func(t *testing.T) {
-			t.Parallel()
-			var got wire.Code
-			require.NoError(t, json.Unmarshal([]byte(text), &got))
-			assert.Equal(t, want, got)
-		})
+		var got wire.Code
+		require.NoError(t, json.Unmarshal([]byte(text), &got))
+		assert.Equal(t, want, got, text)
 	}
 	for _, text := range []string{`400.5`, `"400.5"`, `true`, `{}`, `[400]`} {
-		t.Run(text, func(t *testing.T) {
-			t.Parallel()
-			assert.Error(t, json.Unmarshal([]byte(text), new(wire.Code)))
-		})
+		assert.Error(t, json.Unmarshal([]byte(text), new(wire.Code)), text)
 	}
 	got := wire.Code(503)
 	require.NoError(t, json.Unmarshal([]byte(`400`), &got))
