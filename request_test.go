@@ -179,7 +179,9 @@ func TestHTTPClientTimeoutIsPerAttempt(t *testing.T) {
 		f.HTTP.Timeout = 3 * time.Second
 		client := f.NewClient(f.Srv.URL(), fixture.Setup{})
 		f.AddFault(testserver.Fault{Delay: time.Hour, Count: 2})
+		began := time.Now()
 		require.NoError(f, fixture.GetTask.Call(f.Context(), client))
+		assert.Less(f, time.Since(began), 30*time.Second, "the SDK's own limit of one attempt")
 		assert.Equal(f, 3, f.Requests(fixture.GetTask))
 		assert.Equal(f, 3*time.Second, f.HTTP.Timeout, "the user's client is unchanged")
 	})

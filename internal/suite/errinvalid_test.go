@@ -2,6 +2,7 @@ package suite_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/netip"
 	"regexp"
@@ -30,16 +31,6 @@ type callOf = func(ctx context.Context, c *webdelivery.Client) error
 // operations.Use, a wrong interval, or a year that cannot be sent.
 func wrongly() map[string]callOf {
 	type client = webdelivery.Client
-	queued := func(use func(ctx context.Context, q *webdelivery.PurgeQueue) error) callOf {
-		return func(ctx context.Context, c *client) error {
-			queue, err := c.Purge.NewQueue(webdelivery.QueueOptions{})
-			if err != nil {
-				return err
-			}
-			defer func() { _ = queue.Close(ctx) }()
-			return use(ctx, queue)
-		}
-	}
 	calls := map[string]callOf{
 		"Do": func(ctx context.Context, c *client) error { return c.Do(ctx, http.MethodGet, "/a/../b", nil, nil) },
 		"Tasks.List": func(ctx context.Context, c *client) error {
@@ -62,7 +53,14 @@ func wrongly() map[string]callOf {
 		"Purge.Submit": func(ctx context.Context, c *client) error {
 			return errorOf(c.Purge.Submit(ctx, webdelivery.PurgeRequest{}))
 		},
-		"PurgeQueue.Purge": queued(func(ctx context.Context, q *webdelivery.PurgeQueue) error { return errorOf(q.Purge(ctx)) }),
+		"PurgeQueue.Purge": func(ctx context.Context, c *client) error {
+			queue, err := c.Purge.NewQueue(webdelivery.QueueOptions{})
+			if err == nil {
+				_, err = queue.Purge(ctx)
+				err = errors.Join(err, queue.Close(ctx))
+			}
+			return err
+		},
 	}
 	ofCategory(calls, "Stats.WAFTopK", func(c *client) *webdelivery.StatsFamily[webdelivery.TopKQuery] { return c.Stats.WAFTopK("color") })
 	ofCategory(calls, "Stats.TrafficShapingTopK", func(c *client) *webdelivery.StatsFamily[webdelivery.TopKQuery] {

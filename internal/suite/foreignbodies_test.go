@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -64,6 +65,7 @@ func foreignBodies() []foreignBody {
 
 		{name: "a short envelope", body: `{"code":503,"description":"under maintenance"}`, envelope: 503},
 		{name: "a short envelope, quoted", body: `{"code":"400","description":"no"}`, envelope: 400},
+		{name: "an envelope that looks like a success", body: `{"code":"400","id":"a","task_id":"a","items":[],"total":0}`, envelope: 400},
 		{name: "a long envelope", body: `{"code":503,"description":"` + long + `"}`, envelope: 503},
 		{name: "a long envelope, its code last", body: `{"description":"` + long + `","code":503}`, envelope: 503},
 		{name: "a long envelope with an echo", body: `{"query":{"limit":1},"message":"` + long + `","code":400}`, envelope: 400},
@@ -114,7 +116,7 @@ func asksFor(path string) string {
 	}
 }
 
-// isRight reports whether a body is the requested resource after all.
+// isRight reports whether a body is the requested resource after all. An object of its kind is not, if its id is another.
 func (b *foreignBody) isRight(method string, r *http.Request) bool {
 	want := asksFor(r.URL.Path)
 	switch {
@@ -126,6 +128,8 @@ func (b *foreignBody) isRight(method string, r *http.Request) bool {
 		return strings.HasSuffix(r.URL.Path, "/groupings")
 	case want == "tasks" || want == "lists": // an id is all that these need
 		return b.is == "tasks" || b.is == "lists" || b.is == "entries"
+	case slices.Contains([]string{"task", "list", "entry info", "transaction"}, want):
+		return false
 	default:
 		return b.is != "" && b.is == want
 	}
@@ -134,11 +138,11 @@ func (b *foreignBody) isRight(method string, r *http.Request) bool {
 // foreignService answers honestly at first, and then with a foreign body.
 type foreignService struct {
 	method string // operations.Operation.Name
-	honest int    // reads that it answers honestly
+	honest int    // requests that it answers honestly, of those that can meet the body
 	body   foreignBody
 
-	reads, foreign int
-	right          bool // one of the foreign bodies was the requested resource
+	reads, met, foreign int
+	right               bool // one of the foreign bodies was the requested resource
 }
 
 func (s *foreignService) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -146,11 +150,15 @@ func (s *foreignService) RoundTrip(r *http.Request) (*http.Response, error) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		_ = r.Body.Close()
 	}
-	reading := r.Method == http.MethodGet
-	if reading {
+	meets := s.body.envelope > 0 && r.Method != http.MethodHead // what a change returns is not fixed, but for a refusal
+	if r.Method == http.MethodGet {
 		s.reads++
+		meets = true
 	}
-	if reading && s.reads > s.honest || s.body.envelope > 0 && r.Method != http.MethodHead && s.honest == 0 {
+	if meets {
+		s.met++
+	}
+	if meets && s.met > s.honest {
 		s.foreign++
 		s.right = s.right || s.body.isRight(s.method, r)
 		resp := fixture.Response(http.StatusOK, []byte(s.body.body))
@@ -209,8 +217,8 @@ func inBubble(t *testing.T, service http.RoundTripper, test func(ctx context.Con
 // If a body is not the requested one, a method that reads returns an error. It never returns nil without a result, it
 // never runs for ever, and its error never matches ErrInvalid. The methods are those of internal/suite/operations, whose
 // tests name any that is missing. Each method meets every body in its first response and, if it reads more than once, a
-// third of them in its second. An envelope that rejects is an error like the same status, however long it is, and reads
-// are retried as they are after the status.
+// third of them in its second. An envelope that rejects is an error like the same status, to any request up to the
+// fourth and however long it is, and reads are retried as they are after the status.
 func TestForeignBodies(t *testing.T) {
 	t.Parallel()
 	bodies := foreignBodies()
@@ -220,17 +228,14 @@ func TestForeignBodies(t *testing.T) {
 			service, met := &foreignService{}, false
 			transport := fixture.RoundTripper(func(r *http.Request) (*http.Response, error) { return service.RoundTrip(r) })
 			inBubble(t, transport, func(ctx context.Context, c *webdelivery.Client) {
-				for honest := range 2 {
+				for honest := range 4 {
 					for b, body := range bodies {
-						if honest > 0 && (i+b)%3 > 0 {
+						if honest > 0 && (i+b)%3 > 0 || honest > 1 && body.envelope == 0 {
 							continue
 						}
 						service = &foreignService{method: op.Name, honest: honest, body: body}
 						meetForeign(ctx, t, c, op, service)
-						if service.foreign == 0 {
-							break
-						}
-						met = true
+						met = met || service.foreign > 0
 					}
 				}
 			})
@@ -246,7 +251,7 @@ func meetForeign(ctx context.Context, t *testing.T, c *webdelivery.Client, op st
 	ctx, cancel := context.WithTimeout(ctx, time.Hour)
 	defer cancel()
 	err := op.run(ctx, c, func(...any) {})
-	where := fmt.Sprintf("%.300s after %d honest reads", service.body.name, service.honest)
+	where := fmt.Sprintf("%.300s after %d honest responses", service.body.name, service.honest)
 	assert.NotErrorIs(t, err, webdelivery.ErrInvalid, where)
 	late := errors.Is(err, context.DeadlineExceeded)
 	assert.True(t, op.Polls || !late, where)
@@ -278,56 +283,13 @@ func checkForeign(t *testing.T, where string, op step, s *foreignService, err er
 	}
 }
 
-// An object of the right kind with another id than the requested one is an error. The letter case of an id does not
-// count; a transaction may have no id.
-func TestOtherObjectsThanTheOneThatWasAskedFor(t *testing.T) {
-	t.Parallel()
-	transaction := func(id string) string {
-		return `{` + id + `"transaction_response":{"transaction_status":"COMPLETE"}}`
-	}
-	for name, tt := range map[string]struct {
-		right, wrong string
-		call         func(c *webdelivery.Client) error
-	}{
-		"Tasks.Get": {`{"id":"A-1"}`, `{"id":"a-2"}`, func(c *webdelivery.Client) error { return errorOf(c.Tasks.Get(t.Context(), "a-1")) }},
-		"Tasks.Wait": {`{"id":"a-1","complete":true}`, `{"id":"a-2","complete":true}`, func(c *webdelivery.Client) error {
-			ctx, once := onePoll(t.Context())
-			return errorOf(c.Tasks.Wait(ctx, "a-1", once))
-		}},
-		"NetworkLists.Get": {`{"id":"A-1","name":"n"}`, `{"id":"a-2","name":"n"}`, func(c *webdelivery.Client) error {
-			return errorOf(c.NetworkLists.Get(t.Context(), "a-1"))
-		}},
-		"NetworkLists.GetSummary": {`{"id":"a-1","list":["192.0.2.1"]}`, `{"id":"a-2","name":"n"}`, func(c *webdelivery.Client) error {
-			list, err := c.NetworkLists.GetSummary(t.Context(), "a-1")
-			assert.True(t, err != nil || list.List == nil)
-			return err
-		}},
-		"NetworkLists.GetEntry": {`{"id":"A-1","type":"IP"}`, `{"id":"a-2","type":"IP"}`, func(c *webdelivery.Client) error {
-			return errorOf(c.NetworkLists.GetEntry(t.Context(), "l", "a-1"))
-		}},
-		"Purge.Status": {transaction(`"transaction_id":"42",`), transaction(`"transaction_id":43,`), func(c *webdelivery.Client) error {
-			return errorOf(c.Purge.Status(t.Context(), 42))
-		}},
-		"Purge.Wait": {transaction(``), transaction(`"transaction_id":-42,`), func(c *webdelivery.Client) error {
-			ctx, once := onePoll(t.Context())
-			x, err := c.Purge.Wait(ctx, 42, once)
-			assert.True(t, err != nil || x.TransactionID == 42)
-			return err
-		}},
-	} {
-		require.NoError(t, tt.call(fixture.Always(t, []byte(tt.right))), name)
-		require.ErrorIs(t, tt.call(fixture.Always(t, []byte(tt.wrong))), webdelivery.ErrBadResponse, name)
-	}
-}
-
-// The client refuses what encoding/json would repair: a member that comes twice, and half of a surrogate pair.
+// The client refuses what encoding/json would repair: a member that comes twice, and half of a surrogate pair. Do reads
+// as encoding/json does, and refuses what is no JSON, also for types that decode themselves.
 func TestObjectsThatWouldBeMended(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{
 		`{"id":"l1","list":["192.0.2.1"],"list":[]}`, `{"id":"l1","name":"n","n\u0061me":"m"}`,
-		`{"id":"l1","complete":true,"error_info":{"message":"m"},"error_info":null}`,
-		`{"id":"l1","complete":true,"error_info":{"message":"m","message":""}}`,
-		`{"id":"l1","name":"a\ud800b"}`, `{"id":"l1","status":"\udc00"}`, `{"id":"l1","new":"\ud800\ud800"}`,
+		`{"id":"l1","complete":true,"error_info":{"message":"m"},"error_info":null}`, `{"id":"l1","name":"a\ud800b"}`,
 	} {
 		client := fixture.Always(t, []byte(body))
 		_, err := client.NetworkLists.Get(t.Context(), "l1")
@@ -335,23 +297,17 @@ func TestObjectsThatWouldBeMended(t *testing.T) {
 		ctx, once := onePoll(t.Context())
 		_, err = client.Tasks.Wait(ctx, "l1", once)
 		require.ErrorIs(t, err, webdelivery.ErrBadResponse, body)
-		require.NoError(t, client.Do(t.Context(), http.MethodGet, "/x", nil, &map[string]any{}), "Do reads as encoding/json does")
+		require.NoError(t, client.Do(t.Context(), http.MethodGet, "/x", nil, &map[string]any{}))
 	}
 	task, err := fixture.Always(t, []byte(`{"task_id":"a","task_id":"b"}`)).NetworkLists.Delete(t.Context(), "l1")
 	require.NoError(t, err, "the change was accepted")
 	assert.Equal(t, &webdelivery.Task{Complete: true}, task)
-}
-
-// Do returns an error for a body that is not JSON, also for types that decode themselves.
-func TestDoRefusesWhatIsNoJSON(t *testing.T) {
-	t.Parallel()
+	err = fixture.Always(t, []byte("null\n")).Do(t.Context(), http.MethodGet, "/x", nil, new(webdelivery.Task))
+	require.ErrorIs(t, err, webdelivery.ErrBadResponse, "it would leave the struct as it is")
 	for _, body := range []string{`maintenance`, `{"a":`, `{"a":1} trailing`, `<html>maintenance</html>`} {
-		client := fixture.Always(t, []byte(body))
 		for _, out := range []any{new(jsontext.Value), &struct{ json.RawMessage }{}, new(any), &map[string]any{}} {
-			err := client.Do(t.Context(), http.MethodGet, "/x", nil, out)
+			err := fixture.Always(t, []byte(body)).Do(t.Context(), http.MethodGet, "/x", nil, out)
 			require.ErrorIs(t, err, webdelivery.ErrBadResponse, "%T %s", out, body)
 		}
-		err := client.Do(t.Context(), http.MethodGet, "/x", nil, new(json.RawMessage)) // which is as it is, but a page is no response
-		assert.Equal(t, strings.HasPrefix(body, "<"), err != nil, body)
 	}
 }

@@ -2,13 +2,12 @@ package suite_test
 
 import (
 	"bytes"
-	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -62,23 +61,15 @@ func FuzzPages(f *testing.F) {
 		checkPage(t, entries, err, plain, once, func(i webdelivery.NetworkListEntry) string { return i.ID })
 
 		sent = 0
-		page, err := client.Tasks.List(ctx, webdelivery.TaskListOptions{})
-		sent = 0
-		items, allErr := fixture.Gather(client.Tasks.All(ctx, webdelivery.TaskListOptions{}))
-		if err != nil {
-			assert.Error(t, allErr)
-			assert.Empty(t, items)
-			return
+		all, err := fixture.Gather(client.Tasks.All(ctx, webdelivery.TaskListOptions{}))
+		if err == nil {
+			require.NotNil(t, tasks)
+			assert.Equal(t, tasks.Items, all)
+			assert.Equal(t, tasks.HasMore, sent == 2, "the page does not say so, and the second page is the first again")
+		} else if tasks != nil { // all pages are the same, so one that follows is a cycle, and the first may call itself the second
+			require.ErrorAs(t, err, new(*webdelivery.IncompleteError))
+			assert.LessOrEqual(t, len(all), sent*len(tasks.Items))
 		}
-		if allErr == nil {
-			assert.Equal(t, page.Items, items)
-			assert.Equal(t, page.HasMore, sent == 2, "the page does not say so, and the second page is the first again")
-			return
-		}
-		// All pages are the same, so a page that follows can only be a cycle, and the first may call itself the second.
-		var broken *webdelivery.IncompleteError
-		require.ErrorAs(t, allErr, &broken)
-		assert.LessOrEqual(t, len(items), sent*len(page.Items))
 	})
 }
 
@@ -159,19 +150,6 @@ func FuzzTask(f *testing.F) {
 				assert.True(t, want.Equal(at), name)
 			}
 		}
-
-		oneLook, stop := context.WithCancel(t.Context())
-		defer stop()
-		_, err = client.Tasks.Wait(oneLook, "t1", webdelivery.WaitProgress(func(p webdelivery.Progress) {
-			if !p.Complete {
-				stop()
-			}
-		}))
-		var failed *webdelivery.TaskError
-		assert.Equal(t, task.ErrorInfo != nil, errors.As(err, &failed), "%v", err)
-		if err == nil {
-			assert.True(t, task.Complete, "Wait returns for a task that has ended")
-		}
 	})
 }
 
@@ -197,8 +175,8 @@ func checkTwice[T any](t *testing.T, value *T) {
 	require.Equal(t, string(text), string(twice))
 }
 
-// A transaction has the values of the body's members. It is never a success if its status is that of a failure, or if
-// it has no status.
+// A transaction has the values of the body's members. It is not pending if its status is that of a failure, and has a status
+// or a code of an error.
 func FuzzTransaction(f *testing.F) {
 	for _, seed := range []string{
 		`{"code":200,"description":"d","transaction_id":9007199254740993,"transaction_response":{"begin_ts":1763629200,"end_ts":-1,"percent_received_responses":50,"transaction_status":"PENDING","transaction_status_description":"x"}}`,
@@ -229,18 +207,7 @@ func FuzzTransaction(f *testing.F) {
 		}
 		checkTwice(t, tx)
 		assert.True(t, tx.Status != "" || tx.Code >= http.StatusBadRequest)
-		bad := tx.Code >= http.StatusBadRequest
-		for _, word := range []string{"FAIL", "ERROR", "ABORT", "CANCEL", "REJECT"} {
-			bad = bad || strings.Contains(strings.ToUpper(tx.Status), word)
-		}
-		if !tx.Pending() {
-			ctx, once := onePoll(t.Context())
-			_, err := client.Purge.Wait(ctx, 7, once)
-			var failed *webdelivery.TransactionError
-			assert.Equal(t, bad, errors.As(err, &failed))
-			assert.Equal(t, bad, err != nil)
-		}
-
+		bad := tx.Code >= http.StatusBadRequest || regexp.MustCompile("(?i)FAIL|ERROR|ABORT|CANCEL|REJECT").MatchString(tx.Status)
 		plain, once := plainly(body)
 		if !once {
 			return
@@ -372,40 +339,15 @@ func namesIn(t *testing.T, item any) (names []string) {
 // The fuzz targets of responses give a client bytes as if the service had sent them. They compare the client's result
 // with what encoding/json reads into a map.
 
-// plainly reads JSON into maps, slices and json.Number. It returns false if an object has a name twice, in any letter
-// case: readers disagree about which of the two counts.
+// plainly reads JSON into maps, slices and json.Number. It returns false if an object has a name twice: readers disagree
+// about which of the two counts.
 func plainly(body []byte) (value any, ok bool) {
-	dec := jsontext.NewDecoder(bytes.NewReader(body))
-	if onlyOnce(dec) != nil {
+	if !jsontext.Value(body).IsValid() {
 		return nil, false
 	}
 	plain := json.NewDecoder(bytes.NewReader(body))
 	plain.UseNumber()
 	return value, plain.Decode(&value) == nil
-}
-
-func onlyOnce(dec *jsontext.Decoder) error {
-	token, err := dec.ReadToken()
-	kind := token.Kind()
-	if err != nil || kind != '{' && kind != '[' {
-		return err
-	}
-	seen := map[string]bool{}
-	for dec.PeekKind() != kind+2 { // the closing bracket
-		if kind == '{' {
-			name, err := dec.ReadToken()
-			folded := strings.ToLower(strings.ToUpper(name.String()))
-			if err != nil || seen[folded] {
-				return cmp.Or(err, error(jsontext.ErrDuplicateName))
-			}
-			seen[folded] = true
-		}
-		if err := onlyOnce(dec); err != nil {
-			return err
-		}
-	}
-	_, err = dec.ReadToken()
-	return err
 }
 
 // member returns a member of an object; nil if it is null or missing.

@@ -153,15 +153,14 @@ func (l *luring) lureStep(t *testing.T, op step, client *webdelivery.Client, own
 	}
 }
 
-// assertBelow checks that an address is below the base, however its escapes are read.
+// assertBelow checks that an address is below the base, however its escapes are read, also by a proxy that decodes them
+// before it routes.
 func assertBelow(t *testing.T, uri, what string) {
 	t.Helper()
 	path, _, _ := strings.Cut(uri, "?")
 	assert.True(t, strings.HasPrefix(path, "/acme/v1/"), "%s: %s", what, uri)
-	for range 2 { // also for a proxy that decodes escapes before it routes
-		for _, element := range strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '\\' }) {
-			assert.NotContains(t, []string{".", ".."}, element, "%s: %s", what, uri)
-		}
+	for range 2 {
+		assert.NotRegexp(t, `(^|[/\\])\.\.?([/\\]|$)`, path, what)
 		plain, err := url.PathUnescape(path)
 		require.NoError(t, err)
 		path = plain

@@ -79,13 +79,6 @@ func prepare(f *fixture.Fixture, op operationOf) *operations.Use {
 	return use
 }
 
-func transaction(f *fixture.Fixture) int64 {
-	f.Helper()
-	receipt, err := f.Client.Purge.Submit(f.Context(), fixture.PurgeOf(fixture.AnObject))
-	require.NoError(f, err)
-	return receipt.TransactionID
-}
-
 // clientOf returns a client of a service that is a function.
 func clientOf(
 	t testing.TB, auth webdelivery.Auth, answer func(*http.Request) *http.Response, options ...webdelivery.Option,
@@ -163,4 +156,10 @@ func drain[T any](all iter.Seq2[T, error], show func(...any)) error {
 		show(item)
 	}
 	return nil
+}
+
+// onePoll is a context that ends with the first poll.
+func onePoll(ctx context.Context) (context.Context, webdelivery.WaitOption) {
+	ctx, cancel := context.WithCancel(ctx)
+	return ctx, webdelivery.WaitProgress(func(webdelivery.Progress) { cancel() })
 }

@@ -2,7 +2,6 @@ package suite_test
 
 import (
 	"context"
-	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -15,7 +14,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/iotest"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -76,7 +74,10 @@ func (e echoing) handler(password string) http.HandlerFunc {
 	}
 }
 
-const ticket = "ticket-of-the-caller"
+const (
+	ticket = "ticket-of-the-caller"
+	marker = "5e5510n" // a session in the response to a login, in a form that is not known
+)
 
 func echoes() []echoing {
 	all := []echoing{
@@ -115,7 +116,7 @@ func TestNothingShowsASecret(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			encoded := base64.StdEncoding.EncodeToString([]byte(fixture.Username + ":" + tt.password))
-			s := &showcase{hidden: []string{encoded, "Basic ", "authtoken=", given, ticket}, prints: map[reflect.Type]int{}}
+			s := &showcase{hidden: []string{encoded, "Basic ", "authtoken=", given, ticket, marker}, prints: map[reflect.Type]int{}}
 			if tt.password != "" {
 				s.hidden = append(s.hidden, tt.password)
 			}
@@ -125,7 +126,9 @@ func TestNothingShowsASecret(t *testing.T) {
 			fixture.WithList(t, settings, []string{"192.0.2.1"}, func(f *fixture.Fixture) {
 				f.Srv.AddTask(testserver.TaskSpec{ID: fixture.TaskID})
 				s.showSettings(f, settings, tt.password)
-				s.showResponses(f)
+				if tt.password == fixture.Password {
+					s.showRefusedPlans(f)
+				}
 				s.showFaults(f)
 				switch tt.name {
 				case "session": // its requests carry the most: the credentials at the login, then the session
@@ -160,61 +163,18 @@ func (s *showcase) showSettings(f *fixture.Fixture, settings fixture.Setup, pass
 		require.Error(f, err)
 		s.show(broken, err)
 	}
-	untrusted := fixture.RoundTripper(func(*http.Request) (*http.Response, error) { return nil, x509.UnknownAuthorityError{} })
-	distrusting, err := webdelivery.NewClient(f.Srv.URL(), fixture.Customer, settings.Auth, webdelivery.WithHTTPClient(&http.Client{Transport: untrusted}))
+	// A transport that puts the request into its error.
+	telling := fixture.RoundTripper(func(r *http.Request) (*http.Response, error) {
+		return nil, fmt.Errorf("%v: %w", r.Header, io.ErrUnexpectedEOF)
+	})
+	client, err := webdelivery.NewClient(f.Srv.URL(), fixture.Customer, settings.Auth, webdelivery.WithHTTPClient(&http.Client{Transport: telling}))
 	require.NoError(f, err)
-	_, err = distrusting.Tasks.Get(f.Context(), fixture.TaskID)
-	require.Error(f, err)
-	s.show(err)
-	// A transport that puts the request into its error when its context ends, in a queue whose Close cancels.
-	hanging := settings
-	hanging.Options = append(slices.Clone(settings.Options), webdelivery.WithHTTPClient(&http.Client{
-		Transport: fixture.RoundTripper(func(r *http.Request) (*http.Response, error) {
-			<-r.Context().Done()
-			return nil, fmt.Errorf("%v: %w", r.Header, r.Context().Err())
-		}),
-	}))
-	queue := f.NewQueue(webdelivery.QueueOptions{}, hanging.Options...)
-	go func() {
-		time.Sleep(10 * time.Second)
-		ended, cancel := context.WithCancel(f.Context())
-		cancel()
-		s.show(queue.Close(ended))
-	}()
-	_, err = queue.Purge(f.Context(), webdelivery.Exact(fixture.AnObject))
-	require.Error(f, err)
-	time.Sleep(time.Second)
-	s.show(err)
+	for _, call := range []fixture.Operation{fixture.GetTask, fixture.Listed("queue", "PurgeQueue.Purge")} {
+		err := call.Call(f.Context(), client)
+		require.ErrorIs(f, err, io.ErrUnexpectedEOF)
+		s.show(err)
+	}
 	s.check(f, "settings")
-}
-
-func (s *showcase) showResponses(f *fixture.Fixture) {
-	page, err := f.Client.NetworkLists.Entries(f.Context(), fixture.ListID, webdelivery.EntryOptions{})
-	s.show(page, err)
-	if err != nil { // with a wrong password or an invalid token
-		return
-	}
-	info, err := f.Client.NetworkLists.GetEntry(f.Context(), fixture.ListID, page.Items[0].ID)
-	require.NoError(f, err)
-	s.show(info)
-	rows := 0
-	for row, err := range f.Client.Stats.Events.All(f.Context(), lastHour(5)) {
-		require.NoError(f, err)
-		s.show(row, row.At(0))
-		rows++
-	}
-	assert.Equal(f, 5, rows)
-	remove := f.Srv.Fail(testserver.Fault{Method: http.MethodPost, Path: "/config/networklists/*/entries/deletions", Status: 200})
-	_, err = f.Client.NetworkLists.ClearEntries(f.Context(), fixture.ListID)
-	remove()
-	require.ErrorContains(f, err, "after the batch deletion")
-	s.show(err)
-	s.showRefusedPlans(f)
-	fixture.AnswerWith(f, "/config/networklists", `{"items":[{"id":"a`+fixture.Password+`","name":"n"},{"id":"b","name":"n"}],"has_more":false}`)
-	_, err = f.Client.NetworkLists.GetByName(f.Context(), "n")
-	require.ErrorContains(f, err, "2 network lists have the name")
-	s.show(err)
-	s.check(f, "responses")
 }
 
 // showRefusedPlans shows errors that contain a plan, of a list that repeats the password wherever it can.
@@ -246,6 +206,7 @@ func (s *showcase) showRefusedPlans(f *fixture.Fixture) {
 		assert.Equal(f, "x "+fixture.Password, plan.Remove[0].Entry, "the plan of the caller stays as it is")
 		s.show(err, refused, *refused, refused.Plan)
 	}
+	s.check(f, "plans")
 }
 
 // showFaults makes all calls of a client, at a service that works and at one that has faults.
@@ -253,8 +214,9 @@ func (s *showcase) showFaults(f *fixture.Fixture) {
 	seen := 0
 	for _, fault := range []testserver.Fault{
 		{Path: "/nothing"},
-		{Path: "/sessions", Status: 401},
-		{Path: "/sessions", Status: 200, Body: `{"secret":"` + fixture.Password + `"}`},
+		{Path: "/sessions", Status: 401, Body: `{"code":401,"message":"` + marker + `"}`, Header: http.Header{"X-Session": {marker}}},
+		{Path: "/sessions", Status: 500, Body: "<html>" + marker},
+		{Path: "/sessions", Status: 201, Body: `{"id":{"` + marker + `":"` + fixture.Password + `"}}`, Header: http.Header{"Set-Cookie": {"sid=" + marker}}},
 		{Cut: testserver.CutAfterRead},
 		{Cut: testserver.CutBody},
 		{Status: 200, Body: "{}", Dribble: 2 * time.Minute},
@@ -311,18 +273,6 @@ func (s *showcase) showEchoes(f *fixture.Fixture, settings fixture.Setup, passwo
 	}
 }
 
-// A text is clipped only after the secrets are removed from it: no beginning of one is left at the end.
-func TestClippingLeavesNoPieceOfASecret(t *testing.T) {
-	t.Parallel()
-	for _, place := range []int{180, 190, 505, 64<<10 - 10} {
-		body := []byte(strings.Repeat("x", place) + fixture.Password)
-		for _, status := range []int{http.StatusOK, http.StatusBadRequest} {
-			client := fixture.Answered(t, func(*http.Request) *http.Response { return fixture.Response(status, body) })
-			assert.NotContains(t, fixture.EveryPrint(fixture.GetTask.Call(t.Context(), client)), fixture.Password[:8])
-		}
-	}
-}
-
 // A session that was renewed is hidden as well: late responses may still contain it.
 func TestTheSessionBeforeIsHiddenToo(t *testing.T) {
 	t.Parallel()
@@ -336,100 +286,6 @@ func TestTheSessionBeforeIsHiddenToo(t *testing.T) {
 		require.ErrorAs(f, fixture.GetTask.Call(f.Context(), f.Client), &e)
 		assert.Equal(f, "session [redacted] is over", string(e.Body))
 	})
-}
-
-// The service's text cannot forge a line of a log, control a terminal, or fill a disk.
-func TestHostileTextsAreTamed(t *testing.T) {
-	t.Parallel()
-	for _, text := range []string{
-		"first\nlevel=ERROR msg=forged", "\x1b[2Jgone", "\u202etxt.exe", strings.Repeat("long ", 200_000),
-	} {
-		body, err := json.Marshal(map[string]string{"description": text})
-		require.NoError(t, err)
-		client := fixture.Answered(t, func(*http.Request) *http.Response { return fixture.Response(http.StatusBadRequest, body) })
-		message := fixture.GetTask.Call(t.Context(), client).Error()
-		assert.Less(t, len(message), 2000)
-		assert.False(t, strings.ContainsAny(message, "\n\x1b\u202e"), "%q", message)
-	}
-}
-
-// A secret is removed in Base64 of either alphabet, a password alone or with the user name. These have both characters in
-// which the alphabets differ.
-func TestBase64OfEitherAlphabetIsHidden(t *testing.T) {
-	t.Parallel()
-	const secret = "ab??>>c>>?~?"
-	client := func(auth webdelivery.Auth, form string) *webdelivery.Client {
-		body := []byte("no: " + form + " or Basic " + form)
-		return clientOf(t, auth, func(*http.Request) *http.Response { return fixture.Response(http.StatusBadRequest, body) })
-	}
-	for _, text := range []string{secret, fixture.Username + ":" + secret} {
-		for _, alphabet := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
-			form := alphabet.EncodeToString([]byte(text))
-			require.True(t, strings.ContainsAny(form, "+/-_"), form)
-			auths := []webdelivery.Auth{webdelivery.BasicAuth(fixture.Username, secret), webdelivery.SessionToken(secret)}
-			if text != secret { // a session has no user name
-				auths = auths[:1]
-			}
-			for _, auth := range auths {
-				var e *webdelivery.Error
-				require.ErrorAs(t, fixture.GetTask.Call(t.Context(), client(auth, form)), &e)
-				assert.NotContains(t, fixture.EveryPrint(e), strings.TrimRight(form, "="))
-				assert.Contains(t, string(e.Body), "[redacted]")
-			}
-		}
-	}
-}
-
-// The response to a login may contain a session in any form, wherever it is malformed. Nothing of it is in an error, in
-// what the error wraps, or in a log record, neither of Sessions.Create nor of a call for which the client logs in.
-func TestErrorsOfALoginKeepNoBody(t *testing.T) {
-	t.Parallel()
-	const marker = "5e5510n"
-	for name, body := range map[string]string{
-		"cut in a value":           `{"id":"` + marker,
-		"cut in a name":            `{"` + marker,
-		"cut after an escape":      `{"id":"` + marker + `\u00`,
-		"not JSON":                 `{"id":` + marker + `}`,
-		"invalid escape":           `{"id":"` + marker + `\x"}`,
-		"trailing text":            `{"id":""} ` + marker,
-		"duplicate name":           `{"` + marker + `":1,"` + marker + `":2}`,
-		"two ids":                  `{"id":"` + marker + `","id":"x"}`,
-		"wrong type":               `{"id":["` + marker + `"]}`,
-		"wrong type as a name":     `{"id":{"` + marker + `":true}}`,
-		"a code that is no number": `{"code":"` + marker + `"}`,
-		"a code of an error":       `{"code":400,"id":"` + marker + `","description":"` + marker + `"}`,
-		"a code of an error, cut":  `{"code":401,"message":"` + marker,
-		"error_info":               `{"error_info":{"message":"` + marker + `"}}`,
-		"HTML":                     `<html><title>` + marker + `</title></html>`,
-		"sentence":                 `your session is ` + marker + ` now`,
-		"broken UTF-8":             marker + "\xff",
-		"no cookie value":          `{"id":"` + marker + `;"}`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				for _, status := range []int{200, 201, 303, 401, 500} {
-					for _, contentType := range []string{"application/json", "text/html", "text/plain"} {
-						s := &showcase{hidden: []string{marker}, prints: map[reflect.Type]int{}}
-						logger := slog.New(slog.NewJSONHandler(s, &slog.HandlerOptions{Level: slog.LevelDebug}))
-						client := clientOf(t, webdelivery.SessionAuth(fixture.Username, fixture.Password), func(*http.Request) *http.Response {
-							r := fixture.Response(status, []byte(body))
-							r.Header = http.Header{"Content-Type": {contentType}, "X-Session": {marker}, "Set-Cookie": {"sid=" + marker}}
-							return r
-						}, webdelivery.WithLogger(logger), once)
-						for _, op := range []fixture.Operation{fixture.CreateSession, fixture.GetTask, fixture.GetTask} { // the last one is within the cool-down
-							err := op.Call(t.Context(), client)
-							var e *webdelivery.Error
-							require.ErrorAs(t, err, &e)
-							assert.Empty(t, e.Body)
-							s.show(err, client)
-						}
-						s.check(t, fmt.Sprint(status, " ", contentType))
-					}
-				}
-			})
-		})
-	}
 }
 
 // An error contains no header that carries credentials, however its name is spelled. It contains no user information
@@ -454,26 +310,27 @@ func TestForeignCredentialsAreHidden(t *testing.T) {
 	})
 }
 
-// If the SDK or the connection cuts off a body within a secret, the error shows no piece of the secret.
+// Where an error, the SDK or the connection cuts off a text within a secret, no piece of the secret is left at the end.
 func TestACutBodyShowsNoPieceOfASecret(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
-		body string
-		end  error
-	}{
-		{strings.Repeat(fixture.Password+" ", 5000), io.EOF},
-		{"no " + fixture.Password[:12], io.ErrUnexpectedEOF},
-		{`no \u0063\u006f\u0072\u0072\u00`, io.ErrUnexpectedEOF},
-		{`no Y29ycmVjdC1o`, io.ErrUnexpectedEOF}, // in Base64
-	} {
+	get := func(status int, body string, end error) (e *webdelivery.Error) {
 		client := fixture.Answered(t, func(*http.Request) *http.Response {
-			r := fixture.Response(http.StatusBadRequest, nil)
-			r.Body = io.NopCloser(io.MultiReader(strings.NewReader(tt.body), iotest.ErrReader(tt.end)))
+			r := fixture.Response(status, nil)
+			r.Body = io.NopCloser(io.MultiReader(strings.NewReader(body), iotest.ErrReader(end)))
 			return r
 		})
-		var e *webdelivery.Error
 		require.ErrorAs(t, fixture.GetTask.Call(t.Context(), client), &e)
-		rest := strings.ReplaceAll(strings.ReplaceAll(string(e.Body), "[redacted] ", ""), "[redacted]", "")
-		assert.Contains(t, "[redacted]", strings.TrimPrefix(rest, "no "), "the mark may be cut off, too")
+		return e
+	}
+	for _, place := range []int{180, 190, 505, 64<<10 - 10} {
+		body := strings.Repeat("x", place) + fixture.Password
+		for _, status := range []int{http.StatusOK, http.StatusBadRequest} {
+			assert.NotContains(t, fixture.EveryPrint(get(status, body, io.EOF)), fixture.Password[:8])
+		}
+	}
+	body := string(get(http.StatusBadRequest, strings.Repeat(fixture.Password+" ", 5000), io.EOF).Body)
+	assert.Contains(t, "[redacted] ", strings.ReplaceAll(body, "[redacted] ", ""), "the mark may be cut off")
+	for _, cut := range []string{fixture.Password[:12], `\u0063\u006f\u0072\u0072\u00`, "Y29ycmVjdC1o"} {
+		assert.Empty(t, get(http.StatusBadRequest, "no "+cut, io.ErrUnexpectedEOF).Body)
 	}
 }

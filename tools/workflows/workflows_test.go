@@ -25,22 +25,6 @@ func read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// workflows returns all workflows by file name.
-func workflows(t *testing.T) map[string]*actionlint.Workflow {
-	t.Helper()
-	files, err := filepath.Glob(root + "/.github/workflows/*.yml")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	all := map[string]*actionlint.Workflow{}
-	for _, file := range files {
-		name := filepath.Base(file)
-		parsed, errs := actionlint.Parse([]byte(read(t, ".github/workflows/"+name)))
-		require.Empty(t, errs, name)
-		all[name] = parsed
-	}
-	return all
-}
-
 func TestActionlint(t *testing.T) {
 	t.Parallel()
 	linter, err := actionlint.NewLinter(io.Discard, &actionlint.LinterOptions{})
@@ -106,7 +90,14 @@ func TestActionsArePinned(t *testing.T) {
 // A workflow may do nothing, a job only what it names, and none has a secret but GitHub's own token.
 func TestPermissions(t *testing.T) {
 	t.Parallel()
-	for name, w := range workflows(t) {
+	files, err := filepath.Glob(root + "/.github/workflows/*.yml")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		name := filepath.Base(file)
+		text := read(t, ".github/workflows/"+name)
+		w, errs := actionlint.Parse([]byte(text))
+		require.Empty(t, errs, name)
 		require.NotNil(t, w.Permissions, name)
 		assert.Empty(t, w.Permissions.Scopes, name)
 		assert.Nil(t, w.Permissions.All, name)
@@ -114,44 +105,10 @@ func TestPermissions(t *testing.T) {
 			require.NotNil(t, job.Permissions, "%s: %s", name, id)
 			assert.NotEmpty(t, job.Permissions.Scopes, "%s: %s", name, id)
 		}
-		for _, secret := range regexp.MustCompile(`secrets\.\w+`).FindAllString(read(t, ".github/workflows/"+name), -1) {
+		for _, secret := range regexp.MustCompile(`secrets\.\w+`).FindAllString(text, -1) {
 			assert.Equal(t, "secrets.GITHUB_TOKEN", secret, name)
 		}
 	}
-}
-
-// A workflow runs only what everybody can run: .ci/run and targets of the Makefile.
-func TestCommandsExist(t *testing.T) {
-	t.Parallel()
-	makefile, found := read(t, "Makefile"), 0
-	for name, w := range workflows(t) {
-		for _, job := range w.Jobs {
-			for _, step := range job.Steps {
-				run, ok := step.Exec.(*actionlint.ExecRun)
-				if !ok {
-					continue
-				}
-				found++
-				words := strings.Fields(run.Run.Value)
-				if target, isMake := strings.CutPrefix(run.Run.Value, "make "); isMake {
-					target, _, _ = strings.Cut(target, " ")
-					assert.Regexp(t, `(?m)^`+regexp.QuoteMeta(target)+`:`, makefile, name)
-					continue
-				}
-				assert.Equal(t, []string{"bash", ".ci/run"}, words, name)
-				assert.FileExists(t, root+"/.ci/run")
-			}
-		}
-	}
-	assert.Greater(t, found, 3)
-}
-
-// The oldest Go that is tested is that of go.mod.
-func TestTheOldestGoIsTested(t *testing.T) {
-	t.Parallel()
-	version := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(read(t, "go.mod"))
-	require.NotNil(t, version)
-	assert.Contains(t, read(t, ".github/workflows/ci.yml"), `go: ["`+version[1]+`.x", stable]`)
 }
 
 // Dependabot looks at every module and every action.

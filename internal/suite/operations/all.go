@@ -1,21 +1,24 @@
 package operations
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // All returns all operations, grouped by area.
 func All() []Operation {
 	return slices.Concat(calls(), sessions(), tasks(), purges(), networkLists(), statistics())
 }
 
-// Distinct returns one operation for each declared method and variant, because the families of statistics share their
+// Distinct returns one operation for each method and variant of all families of statistics, because these share their
 // methods. Tests use it to combine operations with many other cases.
 func Distinct() []Operation {
-	declared, seen := map[string]string{}, map[string]bool{}
-	for _, method := range Methods() {
-		declared[method.Name] = method.Go
-	}
+	seen := map[string]bool{}
 	return slices.DeleteFunc(All(), func(o Operation) bool {
-		key := declared[o.Name] + " " + o.Variant
+		key := o.String()
+		if path := strings.SplitN(key, ".", 3); len(path) == 3 { // Stats, the family, and its method
+			key = path[2]
+		}
 		again := seen[key]
 		seen[key] = true
 		return again
