@@ -48,6 +48,7 @@ ci: lint tidy vuln platforms api-check test fuzz
 # garbage collections save a seventh of the time.
 test: export GOGC := 300
 test:
+	@tools/missing.sh
 	@$(MAKE) --no-print-directory -j2 -Otarget test-root test-modules test-packages
 
 test-root:
