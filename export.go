@@ -34,6 +34,7 @@ type Export struct {
 	from    Cursor
 	err     error // of the arguments
 	late    atomic.Int64
+	few     int64 // of each [resume.Run]
 
 	warnings []string // logged by the first range
 	position *resume.Position
@@ -98,7 +99,7 @@ func (e *Export) gap(ctx context.Context, reached int64) error {
 // filter of the query. Each range over [Export.All] reads up to the query's End, or without one up to
 // [ExportOptions.Delay] before now. The Limit of the query does not count, and SortBy must be empty.
 func (s *StatsService) NewExport(query EventsQuery, from Cursor, options ExportOptions) *Export {
-	e := &Export{family: s.Events, params: query.params(), options: options, from: from, position: &resume.Position{}}
+	e := &Export{family: s.Events, params: query.params(), options: options, from: from, few: 10_000, position: &resume.Position{}}
 	e.options.Delay = cmp.Or(options.Delay, 5*time.Minute)
 	e.params.Limit = 0
 	e.err = e.prepare()
@@ -218,7 +219,7 @@ func (e *Export) read(ctx context.Context, yield func(Row, error) bool) error {
 		return nil
 	}
 	run := resume.Run{
-		Source: &exportRun{Export: e, ctx: ctx, yield: yield}, Position: e.position, End: end, Lookback: e.options.Lookback, Few: 10_000,
+		Source: &exportRun{Export: e, ctx: ctx, yield: yield}, Position: e.position, End: end, Lookback: e.options.Lookback, Few: e.few,
 	}
 	missing, err := run.All()
 	if err != nil {

@@ -61,6 +61,26 @@ func TestResolve(t *testing.T) {
 	}
 }
 
+// An ID is one element of a path. It cannot lead elsewhere, also where a proxy takes an escaped slash or a backslash for a
+// slash.
+func TestExpand(t *testing.T) {
+	t.Parallel()
+	for id, want := range map[string]string{
+		"7": "7", "a b": "a%20b", "a/b": "a%2Fb", `a\b`: "a%5Cb", "a.b": "a.b", "...": "...", "%2e": "%252e", "ü?#": "%C3%BC%3F%23",
+		"": "", ".": "", "..": "", "a/..": "", "a/./b": "", `..\a`: "", `a\..`: "", "a\x00": "", "a\x7f": "", // refused
+	} {
+		path, err := address.Expand("/lists/{list}/entries", id)
+		if want != "" {
+			require.NoError(t, err, id)
+			assert.Equal(t, "/lists/"+want+"/entries", path)
+			continue
+		}
+		var invalid *address.Error
+		require.ErrorAs(t, err, &invalid, id)
+		assert.Equal(t, "list", invalid.Field)
+	}
+}
+
 // Whatever address the service sends, the request stays on the origin and below the base.
 func FuzzResolve(f *testing.F) {
 	for _, seed := range []string{

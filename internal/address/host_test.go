@@ -55,3 +55,21 @@ func TestSpellingsOfAHost(t *testing.T) {
 		keys[key] = true
 	}
 }
+
+// Without TLS, a password would cross the network: http is for this machine alone, unless the user allows it.
+func TestHTTPIsForLoopbackAlone(t *testing.T) {
+	t.Parallel()
+	for base, isLoopback := range map[string]bool{
+		"http://localhost": true, "http://LOCALHOST:8080": true, "http://127.0.0.1:8080": true, "http://127.1.2.3": true, "http://[::1]:8080": true,
+		"http://api.example.com": false, "http://10.0.0.1": false, "http://192.0.2.1": false, "http://[fe80::1]": false, "http://0.0.0.0": false,
+		"http://localhost.": false, "http://localhost.example.com": false, "http://127.0.0.1.example.com": false,
+	} {
+		if _, err := address.Parse(base, "acme", false); isLoopback {
+			require.NoError(t, err, base)
+		} else {
+			require.EqualError(t, err, "invalid base URL: http is only allowed for loopback hosts; use https or WithPlainHTTP", base)
+		}
+		_, err := address.Parse(base, "acme", true)
+		require.NoError(t, err, base)
+	}
+}
