@@ -128,9 +128,9 @@ fmt:
 	for m in . $(MODULES) tools tools/otlp tools/workflows; do (cd $$m && $(LINT) fmt ./...) || exit 1; done
 
 # What the SDK costs beside net/http and encoding/json; takes some minutes. Times are shown, not judged. BENCH=Rows measures
-# a part, and BENCH_FLAGS="-tags peers" also other SDKs.
+# a part.
 bench:
-	cd tools/bench && go test -run '^$$' -bench '$(BENCH)' -count 6 $(BENCH_FLAGS) . | tee bench.txt
+	cd tools/bench && go test -run '^$$' -bench '$(BENCH)' -count 6 . | tee bench.txt
 	@cd tools/bench && go tool benchstat -table .name -col /by bench.txt
 
 # Which changes of the code no test notices. MUTATION_FLAGS="--diff main" looks at what a branch changes: minutes instead of

@@ -72,9 +72,6 @@ func TestFailActs(t *testing.T) {
 
 		_, _, err = get(webdeliverytest.FaultRule{Cut: webdeliverytest.CutBody})
 		require.Error(t, err)
-		_, _, err = get(webdeliverytest.FaultRule{Handler: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(409) }})
-		require.ErrorAs(t, err, &e)
-		assert.Equal(t, 409, e.StatusCode)
 
 		defer srv.Fail(webdeliverytest.FaultRule{Status: 502, Execute: true})()
 		_, err = client.Sessions.Create(t.Context())

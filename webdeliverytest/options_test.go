@@ -62,7 +62,6 @@ func as(name, password string) func(*http.Request) {
 func TestOptions(t *testing.T) {
 	t.Parallel()
 	const css = "https://www.example.com/app.css"
-	start := time.Date(2026, time.March, 1, 8, 0, 0, 0, time.UTC)
 	for name, tc := range map[string]struct {
 		options []webdeliverytest.Option
 		test    func(t *testing.T, w wire)
@@ -73,7 +72,6 @@ func TestOptions(t *testing.T) {
 			assert.Equal(t, []int{201, 201, 503}, []int{w.purge(css), w.purge(css), w.purge(css)})
 		}},
 		"customer": {[]webdeliverytest.Option{webdeliverytest.WithCustomer("my shop")}, func(t *testing.T, w wire) {
-			assert.Equal(t, "my shop", w.srv.Customer)
 			_, err := w.srv.Client(t).Tasks.List(t.Context(), webdelivery.TaskListOptions{})
 			require.NoError(t, err)
 			assert.Equal(t, "/my%20shop/v1/tasks", w.srv.Requests()[0].Path)
@@ -101,10 +99,15 @@ func TestOptions(t *testing.T) {
 			}
 			assert.Equal(t, []int{1, 1, 2}, logins)
 		}},
-		"purge rate": {[]webdeliverytest.Option{webdeliverytest.WithPurgeRate(1, time.Minute)}, func(t *testing.T, w wire) {
-			first, second := w.purge(css), w.purge(css)
+		"purge rate": {[]webdeliverytest.Option{webdeliverytest.WithPurgeRate(1, time.Minute), webdeliverytest.WithDialect(webdeliverytest.Dialect{
+			TooFast: "429-retry-after",
+		})}, func(t *testing.T, w wire) {
+			assert.Equal(t, 201, w.purge(css))
+			status, response := w.do(http.MethodPost, "/cache/purge", "{}")
+			assert.Equal(t, 429, status)
+			assert.Contains(t, response, "Retry-After: 60\r\n")
 			w.srv.Clock.Advance(time.Minute)
-			assert.Equal(t, []int{201, 503, 201}, []int{first, second, w.purge(css)})
+			assert.Equal(t, 201, w.purge(css))
 		}},
 		"refused purges": {[]webdeliverytest.Option{webdeliverytest.WithRefusedPurgesCounted()}, func(t *testing.T, w wire) {
 			var statuses []int
@@ -114,61 +117,22 @@ func TestOptions(t *testing.T) {
 			}
 			assert.Equal(t, []int{201, 201, 503, 503, 503, 201}, statuses)
 		}},
-		"too fast": {[]webdeliverytest.Option{webdeliverytest.WithPurgeRate(1, time.Minute), webdeliverytest.WithDialect(webdeliverytest.Dialect{
-			TooFast: "429-retry-after",
-		})}, func(t *testing.T, w wire) {
-			w.purge(css)
-			status, response := w.do(http.MethodPost, "/cache/purge", "{}")
-			assert.Equal(t, 429, status)
-			assert.Contains(t, response, "Retry-After: 60\r\n")
-		}},
-		"vocabulary": {[]webdeliverytest.Option{
-			webdeliverytest.WithNow(func() time.Time { return start }), webdeliverytest.WithEvents(2, 7, time.Time{}),
-			webdeliverytest.WithDialect(webdeliverytest.Dialect{Vocabulary: "portal"}),
-		}, func(t *testing.T, w wire) {
-			_, response := w.get("/stats/security/request/trends/data?dimensions=event_type&metrics=hits" +
-				"&starttime=2026-03-01T07:30:00&endtime=2026-03-01T08:00:00")
-			assert.Regexp(t, `"rows":\[\["Custom",\d+\],\["Rate Limit",\d+\],\["WAF",\d+\]\]`, response)
-		}},
-		"unlimited purges": {[]webdeliverytest.Option{webdeliverytest.WithUnlimitedPurges()}, func(t *testing.T, w wire) {
-			for range 10 {
-				assert.Equal(t, 201, w.purge(css))
-			}
-		}},
 		"purge duration": {[]webdeliverytest.Option{webdeliverytest.WithPurgeDuration(time.Hour)}, func(t *testing.T, w wire) {
 			assert.Equal(t, []bool{true, false}, pending(t, w, time.Hour-time.Second, time.Second))
 		}},
-		"no purge duration": {[]webdeliverytest.Option{webdeliverytest.WithPurgeDuration(0)}, func(t *testing.T, w wire) {
+		"no durations": {[]webdeliverytest.Option{webdeliverytest.WithPurgeDuration(0), webdeliverytest.WithDeployDuration(0)}, func(t *testing.T, w wire) {
 			assert.Equal(t, []bool{false}, pending(t, w, 0))
+			assert.True(t, clearList(t, w).Complete)
 		}},
 		"deploy duration": {[]webdeliverytest.Option{webdeliverytest.WithDeployDuration(time.Hour)}, func(t *testing.T, w wire) {
 			assert.False(t, clearList(t, w).Complete)
-		}},
-		"no deploy duration": {[]webdeliverytest.Option{webdeliverytest.WithDeployDuration(0)}, func(t *testing.T, w wire) {
-			assert.True(t, clearList(t, w).Complete)
 		}},
 		"host patterns": {[]webdeliverytest.Option{
 			webdeliverytest.WithHostPatterns("shop.example.com", "*.example.net"), webdeliverytest.WithUnlimitedPurges(),
 		}, func(t *testing.T, w wire) {
 			assert.Equal(t, []int{400, 201, 201}, []int{w.purge("www.example.com/"), w.purge("shop.example.com/"), w.purge("*.example.net/")})
-		}},
-		"no host patterns": {[]webdeliverytest.Option{webdeliverytest.WithHostPatterns()}, func(t *testing.T, w wire) {
-			assert.Equal(t, 400, w.purge(css))
-		}},
-		"events": {[]webdeliverytest.Option{
-			webdeliverytest.WithNow(func() time.Time { return start }),
-			webdeliverytest.WithEvents(2, 7, start.Add(-time.Hour)),
-		}, func(t *testing.T, w wire) {
-			assert.Equal(t, start, w.srv.Clock.Now())
-			assert.InDelta(t, 7200, w.srv.EventCount(start.Add(-24*time.Hour), start), 2, "2 a second for an hour")
-			_, response := w.get("/stats/security/events/data?dimensions=client_ip&starttime=2026-03-01T07:30:00&endtime=2026-03-01T08:00:00&limit=1")
-			assert.Regexp(t, `"total_results":(3599|3600|3601)`, response)
-		}},
-		"recording delay": {[]webdeliverytest.Option{
-			webdeliverytest.WithNow(func() time.Time { return start }), webdeliverytest.WithEvents(2, 7, start.Add(-time.Hour)),
-			webdeliverytest.WithRecordingDelay(30 * time.Minute),
-		}, func(t *testing.T, w wire) {
-			assert.InDelta(t, 3600, w.srv.EventCount(start.Add(-time.Hour), start), 2, "half an hour of them")
+			none := webdeliverytest.NewServer(t, webdeliverytest.WithHostPatterns(), webdeliverytest.InMemory())
+			assert.Equal(t, 400, wire{t, none}.purge(css))
 		}},
 		"dialect": {[]webdeliverytest.Option{webdeliverytest.WithDialect(webdeliverytest.Dialect{
 			TasksPrefix: "/ops", SessionReply: "text", Errors: "empty",
@@ -181,24 +145,16 @@ func TestOptions(t *testing.T) {
 			_, err := client.Tasks.List(t.Context(), webdelivery.TaskListOptions{})
 			require.NoError(t, err)
 		}},
-		"results and addresses": {[]webdeliverytest.Option{webdeliverytest.WithDialect(webdeliverytest.Dialect{
-			NextURI: "query", NoRows: "null", Total: "float",
-		})}, func(t *testing.T, w wire) {
-			_, response := w.get("/stats/security/events/data?dimensions=client_ip&starttime=2026-03-01T07:30:00&endtime=2026-03-01T08:00:00")
-			assert.Contains(t, response, `"rows":null,"total_results":0.0}`)
-			w.srv.AddTask(webdeliverytest.TaskSpec{})
-			w.srv.AddTask(webdeliverytest.TaskSpec{})
-			_, response = w.get("/tasks?count=1")
-			assert.Contains(t, response, `"next_uri":"?count=1&page=2"`)
-		}},
-		"small ids": {[]webdeliverytest.Option{webdeliverytest.WithSmallIDs()}, func(t *testing.T, w wire) {
-			require.Equal(t, 201, w.purge("www.example.com/"))
-			status, _ := w.get("/transactions/1")
+		"small ids, and unlimited purges": {[]webdeliverytest.Option{webdeliverytest.WithSmallIDs(), webdeliverytest.WithUnlimitedPurges()}, func(t *testing.T, w wire) {
+			for range 10 {
+				require.Equal(t, 201, w.purge("www.example.com/"))
+			}
+			status, _ := w.get("/transactions/10")
 			assert.Equal(t, 200, status)
 		}},
 		"several rules and request ids": {nil, func(t *testing.T, w wire) {
 			w.srv.Fail(webdeliverytest.FaultRule{Delay: time.Second})
-			w.srv.Fail(webdeliverytest.FaultRule{Header: http.Header{"X-Served-By": {"edge"}}})
+			w.srv.Fail(webdeliverytest.FaultRule{Delay: 2 * time.Second, Header: http.Header{"X-Served-By": {"edge"}}})
 			w.srv.Fail(webdeliverytest.FaultRule{Status: 503, Count: 1})
 			w.srv.Fail(webdeliverytest.FaultRule{Status: 404, Count: 1})
 			began := time.Now()
@@ -208,14 +164,7 @@ func TestOptions(t *testing.T) {
 				assert.Contains(t, response, "X-Served-By: edge\r\n")
 				assert.Contains(t, response, fmt.Sprintf("X-Request-Id: request-%d\r\n", i+1))
 			}
-			assert.Equal(t, 3*time.Second, time.Since(began))
-		}},
-		"absent dimensions": {[]webdeliverytest.Option{
-			webdeliverytest.WithNow(func() time.Time { return start }), webdeliverytest.WithDialect(webdeliverytest.Dialect{Absent: "dash"}),
-		}, func(t *testing.T, w wire) {
-			w.srv.AddEvents(webdeliverytest.Event{Time: start.Add(-time.Minute), Domain: "www.example.com"})
-			_, response := w.get("/stats/security/events/data?dimensions=client_ip,domain&filters=client_asn%3d%3d-&starttime=2026-03-01T07:30:00&endtime=2026-03-01T08:00:00")
-			assert.Contains(t, response, `,"-","www.example.com"]]`)
+			assert.Equal(t, 9*time.Second, time.Since(began), "delays add up")
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -35,31 +35,20 @@ func accessRules() []Rule {
 			p.saw("%s", form)
 		}),
 		unseen("4.5", "lifetime of a session", "the document does not give it"),
-		stated("5", "HTTP Basic authenticates", func(p *probe) {
-			for _, path := range p.readable() {
-				r := p.get(path)
-				p.want(r.status != http.StatusUnauthorized && r.status != http.StatusForbidden, "%s returned %d", r.request, r.status)
-			}
-		}),
+		stated("5", "HTTP Basic authenticates", func(p *probe) { p.admitted(p.User.basic) }),
 		stated("5", "a session id as the cookie authtoken authenticates", func(p *probe) {
 			id := p.sessionID()
 			p.need(id != "", "there is no session id")
-			for _, path := range p.readable() {
-				r := p.send(http.MethodGet, path, nil, cookie(id))
-				p.want(r.status != http.StatusUnauthorized && r.status != http.StatusForbidden, "%s returned %d", r.request, r.status)
-			}
+			p.admitted(cookie(id))
 		}),
 		stated("5", "a session id authenticates a purge", func(p *probe) {
 			id := p.sessionID()
 			p.need(id != "", "there is no session id")
-			r := p.purge(purgeOf("EXPIRE", uri(exact, p.PurgeURI)), cookie(id))
+			r := p.purgeOne(cookie(id))
 			p.want(r.status < 400, "%s returned %d", r.request, r.status)
 		}),
 		stated("5", "tasks reject failed authentication with 401", func(p *probe) { p.denied(p.tasks("")) }),
 		stated("5", "network lists reject failed authentication with 401", func(p *probe) { p.denied(lists) }),
-		stated("7", "network lists reject an invalid authentication token with 401", func(p *probe) {
-			p.send(http.MethodGet, lists, nil, cookie(absentID)).wanted(http.StatusUnauthorized)
-		}),
 		stated("5", "a user who may not view configuration gets 403 for network lists", func(p *probe) {
 			p.need(p.Visitor.Name != "", "it needs WEBDELIVERY_VISITOR_USERNAME")
 			p.send(http.MethodGet, lists, nil, p.Visitor.basic).wanted(http.StatusForbidden)
@@ -82,6 +71,13 @@ func accessRules() []Rule {
 // readable returns a path of each area that can be read without an id.
 func (p *probe) readable() []string {
 	return []string{p.tasks(""), lists, events.path + "/data?" + p.query(events).Encode()}
+}
+
+func (p *probe) admitted(who as) {
+	for _, path := range p.readable() {
+		r := p.send(http.MethodGet, path, nil, who)
+		p.want(r.status != http.StatusUnauthorized && r.status != http.StatusForbidden, "%s returned %d", r.request, r.status)
+	}
 }
 
 func (p *probe) denied(path string) {
@@ -129,20 +125,13 @@ func sessionOf(r response) (id, form string) {
 // versionRules are the rules of section 9.
 func versionRules() []Rule {
 	return []Rule{
-		stated("9", "the version is the path segment v1 after the customer", func(p *probe) {
-			for _, path := range p.readable() {
-				p.want(p.get(path).status != http.StatusNotFound, "%s is not there", path)
+		open("9", 0, "another version, and another customer", func(p *probe) {
+			elsewhere := func(path string) int {
+				address := *p.base
+				address.Path, address.RawPath = strings.TrimSuffix(address.Path, "/"+p.Customer+"/v1")+path, ""
+				return p.sendTo(http.MethodGet, address.String()+lists, nil, p.User.basic).status
 			}
-		}),
-		open("9", 0, "other versions", func(p *probe) {
-			address := *p.base
-			address.Path, address.RawPath = address.Path[:len(address.Path)-len("v1")]+"v2", ""
-			p.saw("v2 returns %d", p.sendTo(http.MethodGet, address.String()+lists, nil, p.User.basic).status)
-		}),
-		open("9", 0, "another customer", func(p *probe) {
-			address := *p.base
-			address.Path, address.RawPath = address.Path[:len(address.Path)-len("/"+p.Customer+"/v1")]+"/"+absentID+"/v1", ""
-			p.saw("returned %d", p.sendTo(http.MethodGet, address.String()+lists, nil, p.User.basic).status)
+			p.saw("v2 returns %d, another customer %d", elsewhere("/"+p.Customer+"/v2"), elsewhere("/"+absentID+"/v1"))
 		}),
 		stated("9", "deprecated lists are hidden unless deprecated=true is passed", func(p *probe) {
 			for _, query := range []string{"", "&deprecated=false"} {
@@ -152,10 +141,7 @@ func versionRules() []Rule {
 			}
 			shown := p.read(lists + "?count=100&deprecated=true").at("items").items()
 			p.need(slices.ContainsFunc(shown, func(l node) bool { return l.at("deprecated").flag() }), "no list is deprecated")
-		}),
-		stated("9", "deprecated=true includes the lists that are not deprecated", func(p *probe) {
-			some := p.read(lists + "?count=1").at("total").integer()
-			all := p.read(lists + "?count=1&deprecated=true").at("total").integer()
+			some, all := p.read(lists+"?count=1").at("total").integer(), p.read(lists+"?count=1&deprecated=true").at("total").integer()
 			p.want(all >= some, "there are %d lists with deprecated ones and %d without", all, some)
 		}),
 	}

@@ -12,22 +12,11 @@ import (
 func changeRules() []Rule {
 	return []Rule{
 		stated("2.6", "modified_timestamp is there once a list was modified", func(p *probe) {
-			p.written([]string{"2001:db8::1"}, func(string) {
-				p.strict = true
-				l := p.read(listPath(p.WriteList))
-				p.want(!l.at("modified_timestamp").time().Before(l.at("creation_timestamp").time()), "it is before creation_timestamp")
-			})
-		}),
-		stated("2.6", "a list of type IP holds any address and CIDR range", func(p *probe) {
-			all := []string{"192.0.2.1", "2001:db8::2", "198.51.100.0/24", "2001:db8:1::/48"}
-			p.written(all, func(string) {
-				held := p.held()
-				for _, value := range all {
-					p.want(slices.Contains(held, value), "%s was added but is not there", value)
-				}
-			})
-		}),
-		stated("2.6", "a list of type IP holds nothing else", func(p *probe) {
+			p.strict = true
+			l := p.read(listPath(p.WriteList))
+			p.want(!l.at("modified_timestamp").time().Before(l.at("creation_timestamp").time()), "it is before creation_timestamp")
+		}).on("2001:db8::1"),
+		stated("2.6", "a list of type IP holds nothing but addresses and CIDR ranges", func(p *probe) {
 			p.emptied(func() {
 				for _, value := range []string{"conformance", "192.0.2.1/33", "US"} {
 					p.post([]string{value})
@@ -36,76 +25,54 @@ func changeRules() []Rule {
 			})
 		}),
 		stated("2.6", "entries_batch_deletion_uri removes all entries and keeps the list", func(p *probe) {
-			p.written([]string{"192.0.2.1", "192.0.2.2"}, func(string) {
-				p.need(p.clear(), "none of POST, DELETE and PUT removed the entries")
-				p.get(listPath(p.WriteList)).wanted(http.StatusOK)
-			})
-		}),
+			p.need(p.clear(), "none of POST, DELETE and PUT removed the entries")
+			p.get(listPath(p.WriteList)).wanted(http.StatusOK)
+		}).on("192.0.2.1", "192.0.2.2"),
 		open("2.6", 24, "method on entries_batch_deletion_uri", func(p *probe) {
-			p.written([]string{"192.0.2.1"}, func(string) {
-				p.need(p.clear(), "none of POST, DELETE and PUT removed the entries")
-				p.saw("%s", p.clearMethod)
-			})
-		}),
+			p.need(p.clear(), "none of POST, DELETE and PUT removed the entries")
+			p.saw("%s", p.clearMethod)
+		}).on("192.0.2.1"),
 
-		stated("4.6", "POST of entries adds them", func(p *probe) {
-			p.written([]string{"192.0.2.1", "192.0.2.2"}, func(string) {
-				p.want(len(p.held()) == 2, "the list has %d entries, not 2", len(p.held()))
-			})
-		}),
-		open("4.6", 19, "key of an entry in the body of POST entries", func(p *probe) {
-			p.written([]string{"192.0.2.1"}, func(string) { p.saw("%s", p.entryKey) })
-		}),
+		stated("4.6", "POST of entries adds any addresses and CIDR ranges", func(p *probe) {
+			p.want(len(p.held()) == 4, "of four entries the list has %q", p.held())
+		}).on("192.0.2.1", "2001:db8::2", "198.51.100.0/24", "2001:db8:1::/48"),
+		open("4.6", 19, "key of an entry in the body of POST entries", func(p *probe) { p.saw("%s", p.entryKey) }).on("192.0.2.1"),
 		open("4.6", 21, "body of POST entries", func(p *probe) {
 			p.emptied(func() { p.saw("%s", p.post([]string{"192.0.2.1"}).shape()) })
 		}),
 		open("4.6", 26, "an entry that is already there", func(p *probe) {
-			p.written([]string{"192.0.2.1"}, func(string) {
-				r := p.post([]string{"192.0.2.1"})
-				p.saw("returned %d, then the list has %d entries", r.status, len(p.held()))
-			})
-		}),
+			r := p.post([]string{"192.0.2.1"})
+			p.saw("returned %d, then the list has %d entries", r.status, len(p.held()))
+		}).on("192.0.2.1"),
 		open("4.6", 20, "POST to the address of an entry", func(p *probe) {
-			p.written([]string{"192.0.2.1"}, func(entry string) {
-				p.need(isUUID.MatchString(entry), "the id of an entry is not a UUID")
-				r := p.send(http.MethodPost, listPath(p.WriteList)+"/entries/"+entry, []object{{p.entryKey: "192.0.2.2"}}, p.User.basic)
-				p.saw("returned %d, then the list has %d entries; POST to the entries adds them", r.status, p.total())
-			})
-		}),
+			p.need(isUUID.MatchString(p.first), "the id of an entry is not a UUID")
+			r := p.send(http.MethodPost, listPath(p.WriteList)+"/entries/"+p.first, []object{{p.entryKey: "192.0.2.2"}}, p.User.basic)
+			p.saw("returned %d, then the list has %d entries; POST to the entries adds them", r.status, p.total())
+		}).on("192.0.2.1"),
 		open("4.6", 27, "one address in several spellings", func(p *probe) {
-			p.written([]string{"192.0.2.1"}, func(string) {
-				r := p.post([]string{"192.0.2.1", "192.0.2.1/32", "::ffff:192.0.2.1"})
-				p.saw("returned %d, then the list has %q", r.status, p.held())
-			})
-		}),
+			r := p.post([]string{"192.0.2.1", "192.0.2.1/32", "::ffff:192.0.2.1"})
+			p.saw("returned %d, then the list has %q", r.status, p.held())
+		}).on("192.0.2.1"),
 		open("4.6", 38, "DELETE of an entry that does not exist", func(p *probe) {
-			p.written([]string{"192.0.2.1"}, func(entry string) {
-				p.deleteEntry(entry)
-				gone := p.until(func() bool { return p.total() == 0 })
-				p.need(gone, "the entry was not deleted")
-				p.saw("returned %d", p.send(http.MethodDelete, p.entryPath(p.entryDelete, entry), nil, p.User.basic).status)
-			})
-		}),
+			p.deleteEntry(p.first)
+			gone := p.until(func() bool { return p.total() == 0 })
+			p.need(gone, "the entry was not deleted")
+			p.saw("returned %d", p.send(http.MethodDelete, p.entryPath(p.entryDelete, p.first), nil, p.User.basic).status)
+		}).on("192.0.2.1"),
 		stated("4.6", "DELETE of an entry removes it alone", func(p *probe) {
-			p.written([]string{"192.0.2.1", "192.0.2.2"}, func(entry string) {
-				p.deleteEntry(entry)
-				gone := p.until(func() bool { return !slices.Contains(p.held(), "192.0.2.1") })
-				p.want(gone && slices.Equal(p.held(), []string{"192.0.2.2"}), "after the removal of 192.0.2.1 it holds %q", p.held())
-			})
-		}),
+			p.deleteEntry(p.first)
+			gone := p.until(func() bool { return !slices.Contains(p.held(), "192.0.2.1") })
+			p.want(gone && slices.Equal(p.held(), []string{"192.0.2.2"}), "after the removal of 192.0.2.1 it holds %q", p.held())
+		}).on("192.0.2.1", "192.0.2.2"),
 		stated("4.6", "DELETE of an entry returns a task", func(p *probe) {
-			p.written([]string{"192.0.2.1"}, func(entry string) {
-				r := p.deleteEntry(entry)
-				p.strict = true
-				r.json().at("id").text()
-			})
-		}),
+			r := p.deleteEntry(p.first)
+			p.strict = true
+			r.json().at("id").text()
+		}).on("192.0.2.1"),
 		open("4.6", 22, "path of DELETE of an entry", func(p *probe) {
-			p.written([]string{"192.0.2.1"}, func(entry string) {
-				p.deleteEntry(entry)
-				p.saw("%s", p.entryDelete)
-			})
-		}),
+			p.deleteEntry(p.first)
+			p.saw("%s", p.entryDelete)
+		}).on("192.0.2.1"),
 		stated("8", "5,000 entries are added by one call", func(p *probe) {
 			p.many(5000, func(r response) {
 				p.want(r.status < 300, "they returned %d", r.status)
@@ -172,6 +139,18 @@ func (p *probe) written(values []string, test func(first string)) {
 		}
 		test("")
 	})
+}
+
+// on makes the check of a rule use the WriteList with these entries. The id of the first one is p.first.
+func (r Rule) on(values ...string) Rule {
+	check := r.check
+	r.check = func(p *probe) {
+		p.written(values, func(first string) {
+			p.first = first
+			check(p)
+		})
+	}
+	return r
 }
 
 // many posts that many entries, provided that one request can remove them all.

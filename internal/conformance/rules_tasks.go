@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -13,25 +14,7 @@ const absentID = "conformance-absent" // an id that no service has
 
 func taskRules() []Rule {
 	return []Rule{
-		stated("2.1", "members of a task have their types", taskTypes),
-		stated("2.1", "begin_time, end_time and last_updated are ISO 8601 in UTC", func(p *probe) {
-			p.eachTask(func(task node) {
-				for _, at := range task.those("begin_time", "end_time", "last_updated") {
-					at.time()
-				}
-			})
-		}),
-		stated("2.1", "user and target have the strings id and uri", func(p *probe) {
-			found := false
-			p.eachTask(func(task node) {
-				for _, ref := range task.those("user", "target") {
-					found = true
-					ref.at("id").text()
-					ref.at("uri").text()
-				}
-			})
-			p.need(found, "no task has a user or a target")
-		}),
+		stated("2.1", "members of a task have their types", func(p *probe) { p.eachTask(func(task node) { task.is("Task") }) }),
 		stated("2.1", "a task that runs has no end_time", func(p *probe) {
 			found := false
 			p.eachTask(func(task node) {
@@ -42,7 +25,6 @@ func taskRules() []Rule {
 			})
 			p.need(found, "no task runs")
 		}),
-		stated("2.1", "error_info has details, message and type", errorInfo),
 		open("2.1", 4, "status and operation of a task", func(p *probe) {
 			statuses, operations := map[string]bool{}, map[string]bool{}
 			p.eachTask(func(task node) {
@@ -71,9 +53,7 @@ func taskRules() []Rule {
 			})
 		}),
 
-		stated("4.1", "GET tasks returns 200 for a page of tasks", func(p *probe) {
-			p.get(p.tasks("")).wanted(http.StatusOK)
-		}),
+		stated("4.1", "GET tasks returns 200 for a page of tasks", func(p *probe) { p.get(p.tasks("")).wanted(http.StatusOK) }),
 		open("4.1", 1, "path prefix of the tasks", func(p *probe) {
 			r := p.get(p.tasks(""))
 			p.saw("%q returns %d", p.TasksPrefix, r.status)
@@ -107,10 +87,7 @@ func taskRules() []Rule {
 		stated("4.1", "status of tasks leaves tasks of that status", func(p *probe) { taskFilter(p, "status") }),
 		stated("4.1", "operation of tasks leaves tasks of that operation", func(p *probe) { taskFilter(p, "operation") }),
 		stated("4.1", "GET tasks rejects invalid query parameters with 400", func(p *probe) {
-			for _, query := range []string{"?page=x", "?count=x", "?since=x"} {
-				r := p.get(p.tasks(query))
-				p.want(r.status == http.StatusBadRequest, "%s returned %d", query, r.status)
-			}
+			p.rejects(p.tasks(""), "page=x", "count=x", "since=x")
 		}),
 		stated("4.1", "GET of a task returns 200 and that task", func(p *probe) {
 			id := p.someTask()
@@ -121,10 +98,6 @@ func taskRules() []Rule {
 		}),
 		stated("4.1", "GET of a task that does not exist returns 404", func(p *probe) {
 			p.get(p.tasks("/" + absentID)).wanted(http.StatusNotFound)
-		}),
-		stated("4.1", "GET tasks rejects failed authentication with 401", func(p *probe) {
-			p.send(http.MethodGet, p.tasks(""), nil, stranger).wanted(http.StatusUnauthorized)
-			p.send(http.MethodGet, p.tasks(""), nil, nobody).wanted(http.StatusUnauthorized)
 		}),
 		stated("4.1", "GET of a task rejects failed authentication with 401", func(p *probe) {
 			p.send(http.MethodGet, p.tasks("/"+url.PathEscape(p.someTask())), nil, stranger).wanted(http.StatusUnauthorized)
@@ -171,42 +144,6 @@ func (p *probe) eachTask(visit func(task node)) {
 
 func (p *probe) someTask() string { return p.someTasks()[0].at("id").text() }
 
-func taskTypes(p *probe) {
-	p.eachTask(func(task node) {
-		for _, text := range task.those("id", "uri", "operation", "status", "begin_time", "end_time", "last_updated") {
-			text.text()
-		}
-		for _, complete := range task.those("complete") {
-			complete.flag()
-		}
-		for _, progress := range task.those("progress") {
-			progress.integer()
-		}
-		task.at("id") // without an id, a task cannot be read
-	})
-}
-
-func errorInfo(p *probe) {
-	found := false
-	p.eachTask(func(task node) {
-		if !task.has("error_info") {
-			return
-		}
-		found = true
-		info := task.at("error_info")
-		info.at("message").text()
-		for _, kind := range info.those("type") {
-			kind.text()
-		}
-		for _, details := range info.those("details") {
-			for _, detail := range details.items() {
-				detail.at("message").text()
-			}
-		}
-	})
-	p.need(found, "no task has ended with an error")
-}
-
 // sinceFilter queries the tasks updated at or after the time of the middle task.
 func sinceFilter(p *probe) {
 	tasks := p.readTasks("?count=100")
@@ -229,18 +166,17 @@ func sinceFilter(p *probe) {
 }
 
 func taskFilter(p *probe, name string) {
-	tasks := p.readTasks("?count=100")
-	wanted := ""
-	for _, task := range tasks {
-		if task.has(name) && wanted == "" {
-			wanted = task.at(name).text()
-		}
+	values := map[string]bool{}
+	for _, task := range p.readTasks("?count=100") {
+		note(values, task, name)
 	}
-	p.need(wanted != "", "no task has the member %s", name)
-	left := p.readTasks("?" + name + "=" + url.QueryEscape(wanted))
-	p.want(len(left) > 0, "no task came, although there was one")
-	for _, task := range left {
-		p.want(task.at(name).text() == wanted, "a task of another %s came", name)
+	p.need(len(values) > 0, "no task has the member %s", name)
+	for _, wanted := range slices.Sorted(maps.Keys(values))[:min(len(values), 5)] {
+		left := p.readTasks("?" + name + "=" + url.QueryEscape(wanted))
+		p.want(len(left) > 0, "no task came, although there was one")
+		for _, task := range left {
+			p.want(task.at(name).text() == wanted, "a task of another %s came", name)
+		}
 	}
 	none := p.readTasks("?" + name + "=" + absentID)
 	p.want(len(none) == 0, "%d tasks came for a value that none has", len(none))

@@ -122,6 +122,7 @@ type probe struct {
 	*Service
 
 	ctx    context.Context // lives as long as its call of Try
+	first  string          // id of an entry; see Rule.on
 	strict bool            // the rule is about the shape of the response, so an unexpected value breaks it
 }
 
@@ -227,6 +228,14 @@ func (r response) wanted(statuses ...int) {
 // refused checks that the service rejected a request, where the document leaves the status open.
 func (r response) refused(why string) {
 	r.p.want(r.status >= 400 && r.status < 500, "%s %s returned %d", r.request, why, r.status)
+}
+
+// rejects checks that each query string is rejected with 400.
+func (p *probe) rejects(path string, queries ...string) {
+	for _, query := range queries {
+		r := p.get(path + "?" + query)
+		p.want(r.status == http.StatusBadRequest, "%s?%s returned %d", r.request, query, r.status)
+	}
 }
 
 // until polls until done returns true, because a change may take time to appear.

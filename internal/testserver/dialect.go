@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -23,10 +24,6 @@ type Dialect struct {
 
 	TaskPage string // task lists: "envelope" (service document, section 2.6), "array", "tasks" (an object with that member)
 
-	// Timestamps is the form of times: "Z" (network lists in whole seconds, tasks in milliseconds). With the other
-	// values, all times have milliseconds: "milliseconds" (with Z), "+0000", "none" (no zone designator).
-	Timestamps string
-
 	TransactionDenied string // status if authentication fails for GET of a transaction: "403", "401", "400"
 	ListDeleteReply   string // response to DELETE of a list: "empty" (204), "task", "task_id"
 
@@ -41,7 +38,6 @@ type Dialect struct {
 	Names string
 
 	Groupings string // a grouping set: "arrays" (of names in the form of Names), "joined" (one name with commas)
-	TopKTotal string // total_results of a top-K: "rows" (at most k), "groups" (all groups, including those not returned)
 }
 
 // Spelling is a field of [Dialect] with a list of valid values.
@@ -59,14 +55,12 @@ var spellings = []Spelling{
 	{"NextURI", []string{
 		"relative", "prefixed", "absolute", "query", "last-element", "no-scheme", "other-scheme", "other-host", "other-prefix",
 	}},
-	{"Timestamps", []string{"Z", "milliseconds", "+0000", "none"}},
 	{"Errors", []string{"code", "message", "error_info", "html", "empty"}},
 	{"EntriesReply", []string{"task", "task_id", "id", "entries", "empty"}},
 	{"ListDeleteReply", []string{"empty", "task", "task_id"}},
 	{"MemberOrder", []string{"documented", "rows-first", "total-first"}},
 	{"Names", []string{"strings", "objects", "member", "items"}},
 	{"Groupings", []string{"arrays", "joined"}},
-	{"TopKTotal", []string{"rows", "groups"}},
 	{"NoRows", []string{"array", "null"}},
 	{"Total", []string{"integer", "float"}},
 	{"Absent", []string{"null", "empty", "dash"}},
@@ -87,7 +81,9 @@ func spelled(d *Dialect, field string) *string {
 }
 
 func (d Dialect) withDefaults() Dialect {
-	d.TasksPrefix = prefix(d.TasksPrefix)
+	if d.TasksPrefix = strings.Trim(d.TasksPrefix, "/"); d.TasksPrefix != "" {
+		d.TasksPrefix = "/" + d.TasksPrefix
+	}
 	for _, s := range spellings {
 		setDefault(spelled(&d, s.Field), s.Values[0])
 	}
@@ -110,25 +106,10 @@ func (d Dialect) check() error {
 }
 
 // listStamp formats a time as an ISO 8601 UTC timestamp of network lists and their entries (open point 42).
-func (d Dialect) listStamp(t time.Time) string {
-	if d.Timestamps == "Z" {
-		return t.UTC().Format("2006-01-02T15:04:05") + "Z"
-	}
-	return d.stamp(t)
-}
+func listStamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05") + "Z" }
 
-// stamp formats a time as an ISO 8601 UTC timestamp of tasks.
-func (d Dialect) stamp(t time.Time) string {
-	const seconds = "2006-01-02T15:04:05.000"
-	switch t = t.UTC(); d.Timestamps {
-	case "+0000":
-		return t.Format(seconds) + "+0000"
-	case "none":
-		return t.Format(seconds)
-	default:
-		return t.Format(seconds) + "Z"
-	}
-}
+// taskStamp formats a time as an ISO 8601 UTC timestamp of tasks.
+func taskStamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000") + "Z" }
 
 // address returns the form of an address in a response; relative is relative to {base_url}/{customer}/v1. The document
 // leaves the form open; its sections 2.3 and 2.6 show the relative one.

@@ -18,7 +18,7 @@ type listEntryJSON struct {
 // listEntryJSON returns an entry in the form of the entries collection (service document, section 2.6).
 func (c *call) listEntryJSON(l *networkList, e *listEntry) listEntryJSON {
 	return listEntryJSON{
-		URI: c.entryAddress(l, e), ID: e.id, Entry: e.text, AddedBy: e.addedBy, Created: c.s.dialect.listStamp(e.created),
+		URI: c.entryAddress(l, e), ID: e.id, Entry: e.text, AddedBy: e.addedBy, Created: listStamp(e.created),
 	}
 }
 
@@ -29,7 +29,7 @@ func (c *call) entryAddress(l *networkList, e *listEntry) string {
 // listEntries is GET /config/networklists/{networklist_id}/entries (service document, section 4.6), in order of
 // addition.
 func listEntries(c *call, l *networkList) (response, error) {
-	return pageResponse(c, l.all(), 100, func(e *listEntry) listEntryJSON { return c.listEntryJSON(l, e) })
+	return pageResponse(c, l.ordered, 100, func(e *listEntry) listEntryJSON { return c.listEntryJSON(l, e) })
 }
 
 // getEntry is GET /config/networklists/{networklist_id}/entries/{entry_id}. The response does not contain the entry

@@ -15,13 +15,11 @@ type listEntry struct {
 	id      string
 	addedBy string
 	created time.Time
-	gone    bool // removed
 }
 
-// entrySet holds the entries of a network list, in order of addition and without duplicates. A removed entry is only
-// marked, and swept out later, so only reading a changed list takes time in proportion to its size.
+// entrySet holds the entries of a network list, without duplicates.
 type entrySet struct {
-	ordered []*listEntry // including removed entries
+	ordered []*listEntry // in order of addition; valid until the next change
 	byID    map[string]*listEntry
 	byKey   map[string]*listEntry
 }
@@ -36,29 +34,15 @@ func (s *entrySet) put(e *listEntry) {
 }
 
 func (s *entrySet) remove(e *listEntry) {
-	e.gone = true
 	delete(s.byID, e.id)
 	delete(s.byKey, e.key)
-	if len(s.ordered) > 2*len(s.byID)+64 { // without reads, removed entries would pile up
-		s.sweep()
-	}
-}
-
-// all returns the entries in order. The slice is valid until the next change.
-func (s *entrySet) all() []*listEntry {
-	if len(s.ordered) > len(s.byID) {
-		s.sweep()
-	}
-	return s.ordered
-}
-
-func (s *entrySet) sweep() {
-	s.ordered = slices.DeleteFunc(s.ordered, func(e *listEntry) bool { return e.gone })
+	i := slices.Index(s.ordered, e)
+	s.ordered = slices.Delete(s.ordered, i, i+1)
 }
 
 func (s *entrySet) texts() []string {
 	texts := make([]string, 0, len(s.byID))
-	for _, e := range s.all() {
+	for _, e := range s.ordered {
 		texts = append(texts, e.text)
 	}
 	return texts

@@ -2,7 +2,9 @@ package testserver_test
 
 import (
 	"encoding/json"
-	"net/netip"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -40,10 +42,6 @@ func TestGeneratorIsDeterministic(t *testing.T) {
 		f := start(t, cfg)
 		whole := f.rowsOf("2026-11-20T09:58:20", "2026-11-20T10:00:00")
 		assert.InDelta(t, rate*100, len(whole), 1.01)
-		assert.True(t, slices.IsSortedFunc(whole, func(a, b string) int {
-			end := len(`["2026-11-20T11:00:00.000"`)
-			return strings.Compare(a[:end], b[:end])
-		}))
 		var parts []string
 		cuts := []string{"2026-11-20T09:58:20", "2026-11-20T09:58:21", "2026-11-20T09:59:07", "2026-11-20T09:59:59", "2026-11-20T10:00:00"}
 		for i := range cuts[1:] {
@@ -60,34 +58,48 @@ func TestGeneratorIsDeterministic(t *testing.T) {
 	}
 }
 
-// The stream has events of every family and category, a skewed distribution, and values that are hard to handle.
+// The stream has events of every family and category, and values that are hard to handle.
 func TestGeneratedTraffic(t *testing.T) {
 	t.Parallel()
 	f := start(t, testserver.Config{EventsPerSecond: 0.5})
 	for family := range families {
-		assert.NotEmpty(t, decodeRows(t, f.result(family)), family)
-	}
-	for dimension, values := range map[string]int{
-		"event_type": 6, "event_action": 2, "event_severity": 4, "client_browser": 7, "client_country_code": 12, "client_asn": 14,
-		"domain": 4, "property": 3,
-	} {
-		rows := decodeRows(t, f.result(requests, "dimensions", dimension, "sortby", "-hits", "limit", "100"))
-		assert.Len(t, rows, values, dimension)
-		most, _ := rows[0][1].(json.Number).Int64()
-		least, _ := rows[len(rows)-1][1].(json.Number).Int64()
-		assert.Greater(t, 4*most, 5*least, dimension)
+		assert.NotZero(t, f.result(family).Total, family)
 	}
 	rows := strings.Join(f.rowsOf("2026-11-20T11:00:00", "2026-11-20T12:00:00"), "\n")
 	for _, awkward := range []string{`"/report;v=2,final"`, `"2001:db8:`, `null`, `"Opera, mini; \"old\""`, `4200000017`, `/café/menü`, `\\etc`} {
 		assert.Contains(t, rows, awkward)
 	}
-	for _, network := range decodeRows(t, f.result(requests, "dimensions", "client_country_code,client_asn", "limit", "100")) {
-		assert.Equal(t, network[0] == nil, network[1] == nil)
-	}
-	ips := map[any]bool{}
-	for _, row := range decodeRows(t, f.result(wafTop+"clientip")) {
-		assert.True(t, netip.MustParseAddr(row[0].(string)).IsValid())
-		ips[row[0]] = true
-	}
-	assert.Len(t, ips, 20)
+}
+
+// The server sends a long response while it creates it. Of its megabytes it never holds more than one buffer, and it does
+// not hold the lock meanwhile. Events added meanwhile are not in the response.
+func TestStreamIsNotHeld(t *testing.T) {
+	t.Parallel()
+	f := start(t, testserver.Config{EventsPerSecond: 1000})
+	count := func() int { return f.EventCount(noon.Add(-time.Hour), noon.Add(-time.Hour+200*time.Second)) }
+	rows, writes := count(), 0
+	w := &streamed{ResponseRecorder: httptest.NewRecorder(), each: func(p []byte) {
+		assert.LessOrEqual(t, len(p), 64<<10)
+		writes++
+		f.AddEvents(testserver.Event{Time: noon.Add(-time.Hour)}) // would block if the response held the lock
+	}}
+	r := httptest.NewRequest(http.MethodGet, "/acme/v1"+events+"/data?starttime=2026-11-20T11:00:00&endtime=2026-11-20T11:03:20"+
+		"&limit=1000000&dimensions=event_action,client_asn,rule_id", nil)
+	r.SetBasicAuth("alice", "correct-horse-battery")
+	f.ServeHTTP(w, r)
+	assert.Greater(t, writes, 200)
+	assert.Contains(t, w.Body.String(), fmt.Sprintf(`"total_results":%d}`, rows))
+	assert.Equal(t, rows+writes, count())
+}
+
+// streamed shows each piece of a response.
+type streamed struct {
+	*httptest.ResponseRecorder
+
+	each func([]byte)
+}
+
+func (w *streamed) Write(p []byte) (int, error) {
+	w.each(p)
+	return w.ResponseRecorder.Write(p)
 }

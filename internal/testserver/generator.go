@@ -1,7 +1,6 @@
 package testserver
 
 import (
-	"fmt"
 	"iter"
 	"math"
 	"net/netip"
@@ -23,14 +22,6 @@ func newGenerator(cfg Config) generator {
 		seed: mix(cfg.EventSeed), rate: cfg.EventsPerSecond, since: ceilMilli(cfg.EventsSince),
 		words: vocabularies[cfg.Dialect.Vocabulary],
 	}
-}
-
-// checkRate rejects a rate with which the numbers of events would not be exact in a float64.
-func checkRate(rate float64) error {
-	if rate >= 0 && rate <= 1e6 {
-		return nil
-	}
-	return fmt.Errorf("testserver: Config.EventsPerSecond %v is not between 0 and a million", rate)
 }
 
 // between returns the events with from <= time < until, in Unix milliseconds. An event is valid until the next one.

@@ -1,7 +1,6 @@
 package testserver_test
 
 import (
-	"encoding/json"
 	"io"
 	"net/http"
 	"strings"
@@ -55,21 +54,8 @@ type response struct {
 	body   string
 }
 
-// object returns the body, which must be a JSON object declared as JSON. Numbers keep their digits.
-func (r response) object(t *testing.T) map[string]any {
-	t.Helper()
-	require.Equal(t, "application/json", r.header.Get("Content-Type"))
-	dec := json.NewDecoder(strings.NewReader(r.body))
-	dec.UseNumber()
-	var object map[string]any
-	require.NoError(t, dec.Decode(&object), r.body)
-	return object
-}
-
-type edit func(*http.Request)
-
 // request returns a request with valid credentials to a path relative to /acme/v1, or to a whole URL.
-func (f fake) request(method, path, body string, edits ...edit) *http.Request {
+func (f fake) request(method, path, body string) *http.Request {
 	f.t.Helper()
 	address := path
 	if strings.HasPrefix(path, "/") {
@@ -85,29 +71,17 @@ func (f fake) request(method, path, body string, edits ...edit) *http.Request {
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	for _, e := range edits {
-		e(r)
-	}
 	return r
 }
 
-// try sends a request. It returns the error of sending it or of reading the response.
-func (f fake) try(method, path, body string, edits ...edit) (response, error) {
+func (f fake) do(method, path, body string) response {
 	f.t.Helper()
-	resp, err := f.client.Do(f.request(method, path, body, edits...))
-	if err != nil {
-		return response{}, err
-	}
+	resp, err := f.client.Do(f.request(method, path, body))
+	require.NoError(f.t, err)
 	defer func() { _ = resp.Body.Close() }()
 	content, err := io.ReadAll(resp.Body)
-	return response{status: resp.StatusCode, header: resp.Header, body: string(content)}, err
-}
-
-func (f fake) do(method, path, body string, edits ...edit) response {
-	f.t.Helper()
-	r, err := f.try(method, path, body, edits...)
 	require.NoError(f.t, err)
-	return r
+	return response{status: resp.StatusCode, header: resp.Header, body: string(content)}
 }
 
 func (f fake) get(path string) response {
@@ -118,7 +92,7 @@ func (f fake) get(path string) response {
 // onePurge is a valid purge request.
 const onePurge = `{"purge_request":{"action":"PURGE","uris":[{"match_mode":"EXACT_LITERAL","uri_pattern":"www.example.com/app.css"}]}}`
 
-func (f fake) purge(body string, edits ...edit) response {
+func (f fake) purge(body string) response {
 	f.t.Helper()
-	return f.do(http.MethodPost, "/cache/purge", body, edits...)
+	return f.do(http.MethodPost, "/cache/purge", body)
 }

@@ -36,8 +36,8 @@ type network struct {
 // ListenTCP calls [Server.ListenOn] with a free loopback port.
 func (s *Server) ListenTCP() (url string, err error) { return s.ListenOn("127.0.0.1:0") }
 
-// ListenOn starts to listen on a TCP address and returns the base URL. The URL includes BasePath, but not the customer.
-// If the address covers all addresses of the machine (":8080"), the URL has the loopback address. A server listens
+// ListenOn starts to listen on a TCP address and returns the base URL. The URL does not include the customer. If
+// the address covers all addresses of the machine (":8080"), the URL has the loopback address. A server listens
 // once: a second call returns the URL of the first.
 func (s *Server) ListenOn(address string) (url string, err error) {
 	n := &s.network
@@ -56,7 +56,7 @@ func (s *Server) ListenOn(address string) (url string, err error) {
 	return s.serve(listener), nil
 }
 
-// ListenMemory starts to listen in memory and returns the base URL. The URL includes BasePath, but not the customer.
+// ListenMemory starts to listen in memory and returns the base URL. The URL does not include the customer.
 // Its host is a loopback address that no other server of the process has, and only [Server.DialContext] reaches it. A
 // server listens once: a second call returns the URL of the first.
 func (s *Server) ListenMemory() (url string) {
@@ -73,7 +73,7 @@ func (s *Server) ListenMemory() (url string) {
 // serve accepts connections on the listener. The caller holds s.network.mu.
 func (s *Server) serve(listener net.Listener) string {
 	n := &s.network
-	n.url = "http://" + reachable(listener.Addr()) + s.cfg.BasePath
+	n.url = "http://" + reachable(listener.Addr())
 	n.serving = make(chan struct{})
 	n.http = &http.Server{
 		Handler:     s,
@@ -153,7 +153,7 @@ func (n *network) close() {
 	n.running.Wait()
 }
 
-// URL returns the base URL with BasePath, but without the customer. Before the server listens, URL returns "".
+// URL returns the base URL without the customer. Before the server listens, URL returns "".
 func (s *Server) URL() string {
 	s.network.mu.Lock()
 	defer s.network.mu.Unlock()

@@ -154,10 +154,10 @@ func (c *call) networkListJSON(l *networkList) networkListJSON {
 	out := networkListJSON{
 		URI: c.address(uri), ID: l.ID, Type: l.Type, Name: l.Name, Description: &l.Description, Deprecated: l.Deprecated,
 		EntriesURI: c.address(uri + "/entries"), DeletionURI: c.address(uri + "/entries/deletions"),
-		Created: c.s.dialect.listStamp(l.created),
+		Created: listStamp(l.created),
 	}
 	if !l.modified.IsZero() {
-		out.Modified = c.s.dialect.listStamp(l.modified)
+		out.Modified = listStamp(l.modified)
 	}
 	return out
 }

@@ -39,23 +39,11 @@ func (s *Server) Requests() []Request {
 
 // Count returns the number of requests that match; method and path work like those of [Fault]. With
 // Config.RequestLog, it returns 0.
-func (s *Server) Count(method, path string) int {
-	return s.log.count(func(e *entry) bool { return matches(method, path, e.Method, e.at) })
-}
-
-// Refused returns how many requests got 401, or 403 because they were not authenticated. With Config.RequestLog it
-// returns 0.
-func (s *Server) Refused() int {
-	return s.log.count(func(e *entry) bool {
-		return e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden && e.User == ""
-	})
-}
-
-func (rec *recorder) count(counts func(*entry) bool) (count int) {
-	rec.mu.Lock()
-	defer rec.mu.Unlock()
-	for _, e := range rec.entries {
-		if counts(e) {
+func (s *Server) Count(method, path string) (count int) {
+	s.log.mu.Lock()
+	defer s.log.mu.Unlock()
+	for _, e := range s.log.entries {
+		if matches(method, path, e.Method, e.at) {
 			count++
 		}
 	}

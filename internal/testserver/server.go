@@ -22,12 +22,10 @@ package testserver
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -36,7 +34,6 @@ import (
 // Config describes the service to fake. The zero value is a service with one customer and one user.
 type Config struct {
 	Customer        string        // customer name in the path; "" means "acme"
-	BasePath        string        // path in front of /{customer}/v1, for example "/root"; "" means none
 	Users           []User        // nil means one User{Name: "alice", Password: "correct-horse-battery"}
 	SessionLifetime time.Duration // by the clock; 0 means until ExpireSessions
 	Clock           *Clock        // nil means NewClock(nil)
@@ -108,15 +105,12 @@ func New(cfg Config) *Server {
 		cfg:          cfg,
 		dialect:      cfg.Dialect,
 		unusable:     cfg.Dialect.check(),
-		base:         split(cfg.BasePath + "/" + url.PathEscape(cfg.Customer) + "/v1"),
+		base:         split("/" + url.PathEscape(cfg.Customer) + "/v1"),
 		sessions:     map[string]session{},
 		tasks:        map[string]*task{},
 		transactions: map[int64]*transaction{},
 	}
-	s.traffic, s.unusable = newGenerator(cfg), errors.Join(s.unusable, checkRate(cfg.EventsPerSecond))
-	if !s.base.inside {
-		s.unusable = fmt.Errorf("testserver: Config.BasePath %q is not an escaped path", cfg.BasePath)
-	}
+	s.traffic = newGenerator(cfg)
 	s.network.ctx, s.network.cancel = context.WithCancel(context.Background())
 	s.routes = s.allRoutes()
 	return s
@@ -131,7 +125,6 @@ func (s *Server) Identity() (customer string, user User) { return s.cfg.Customer
 
 func (cfg Config) withDefaults() Config {
 	setDefault(&cfg.Customer, "acme")
-	cfg.BasePath = prefix(cfg.BasePath)
 	cfg.Users = slices.Clone(cfg.Users)
 	if cfg.Users == nil {
 		cfg.Users = []User{{Name: "alice", Password: "correct-horse-battery"}}
@@ -149,14 +142,6 @@ func (cfg Config) withDefaults() Config {
 	setDefault(&cfg.EventsSince, cfg.Clock.Now().AddDate(0, 0, -35))
 	cfg.Dialect = cfg.Dialect.withDefaults()
 	return cfg
-}
-
-// prefix normalizes a path that stands in front of others: "", or with a leading and without a trailing slash.
-func prefix(path string) string {
-	if path = strings.Trim(path, "/"); path == "" {
-		return ""
-	}
-	return "/" + path
 }
 
 func setDefault[T comparable](value *T, fallback T) {

@@ -82,14 +82,11 @@ func sample() []testserver.Event {
 func startWithSample(t *testing.T) fake {
 	t.Helper()
 	f := start(t, testserver.Config{})
-	all := sample()
-	f.AddEvents(all[:3]...)
-	f.AddEvents(all[3:]...)
+	f.AddEvents(sample()...)
 	return f
 }
 
-// parameters returns valid parameters of a family for the last two days, changed by pairs of name and value. "" removes
-// a parameter.
+// parameters returns valid parameters of a family for the last two days, changed by pairs of name and value.
 func parameters(family string, pairs ...string) url.Values {
 	v := url.Values{
 		"dimensions": {families[family]}, "metrics": {"hits"}, "granularity": {"day"},
@@ -102,9 +99,7 @@ func parameters(family string, pairs ...string) url.Values {
 		v.Del("granularity")
 	}
 	for pair := range slices.Chunk(pairs, 2) {
-		if v.Set(pair[0], pair[1]); pair[1] == "" {
-			v.Del(pair[0])
-		}
+		v.Set(pair[0], pair[1])
 	}
 	return v
 }
@@ -116,20 +111,14 @@ func (f fake) data(family string, pairs ...string) response {
 
 // result is the body of a data query, with rows as received.
 type result struct {
-	Query   json.RawMessage `json:"query"`
-	Columns []struct {
-		Name string `json:"name"`
-	} `json:"columns"`
-	Rows  json.RawMessage `json:"rows"`
-	Total int             `json:"total_results"`
+	Columns json.RawMessage `json:"columns"`
+	Rows    json.RawMessage `json:"rows"`
+	Total   int             `json:"total_results"`
 }
 
-func (r result) columns() string {
-	names := make([]string, len(r.Columns))
-	for i, c := range r.Columns {
-		names[i] = c.Name
-	}
-	return strings.Join(names, ",")
+// columns returns the columns of names that are separated by commas.
+func columns(names string) string {
+	return `[{"name":"` + strings.ReplaceAll(names, ",", `"},{"name":"`) + `"}]`
 }
 
 func (f fake) result(family string, pairs ...string) result {
@@ -138,9 +127,7 @@ func (f fake) result(family string, pairs ...string) result {
 	require.Equal(f.t, http.StatusOK, r.status, r.body)
 	require.Equal(f.t, "application/json", r.header.Get("Content-Type"))
 	var out result
-	dec := json.NewDecoder(strings.NewReader(r.body))
-	dec.DisallowUnknownFields()
-	require.NoError(f.t, dec.Decode(&out), r.body)
+	require.NoError(f.t, json.Unmarshal([]byte(r.body), &out), r.body)
 	return out
 }
 
@@ -151,7 +138,7 @@ func TestSection25Dimensions(t *testing.T) {
 	names := "event_timestamp_ms,event_severity,event_type,event_action,client_connection_remote_ip,client_ip,client_browser," +
 		"client_country_code,client_asn,rule_id,domain,property,waf_action,request_path"
 	got := f.result(events, "dimensions", names)
-	assert.Equal(t, names, got.columns())
+	assert.Equal(t, columns(names), string(got.Columns))
 	assert.Equal(t, 7, got.Total, "what is in the future is not there")
 	assert.Equal(t, `[["2026-11-19T23:59:59.999","ERROR","WAF","WARN",null,"203.0.113.1","Safari","US",64498,"r2","www.example.com","shop","WARN","/"],`+
 		`["2026-11-20T11:00:00.123","CRITICAL","WAF","BLOCK","203.0.113.1","203.0.113.1","Chrome","US",64498,"r1","www.example.com","shop","BLOCK","/login"],`+
@@ -164,7 +151,8 @@ func TestSection25Dimensions(t *testing.T) {
 	assert.Equal(t, 8, f.result(events).Total)
 }
 
-// Section 4.2: filters have the operators == and !=, combined with OR (the comma) or AND (the semicolon), never both.
+// Section 4.2: times have whole seconds and no zone. Filters have the operators == and !=, combined with OR (the comma) or
+// AND (the semicolon), never both.
 func TestSection42Filters(t *testing.T) {
 	t.Parallel()
 	f := startWithSample(t)
@@ -202,21 +190,15 @@ func TestSection42Filters(t *testing.T) {
 			assert.Equal(t, total, f.result(events, "filters", filters).Total, filters)
 		}
 	}
+	for _, start := range []string{"2026-11-19T00:00:00.5", "2026-11-19T00:00:00Z", "2026-11-19"} {
+		assert.Equal(t, 400, f.data(events, "starttime", start).status, start)
+	}
 	// In aggregated data, a filter accepts every dimension of the family, also those that are not columns, and no
 	// others.
 	assert.Equal(t, `[["CUSTOM",1],["RATE_LIMIT_IP",1]]`, string(f.result(requests, "filters", "client_country_code==CN").Rows))
 	assert.Equal(t, 400, f.data(requests, "filters", "client_ip==203.0.113.1").status)
 	assert.Equal(t, 400, f.data(requests, "filters", "event_timestamp_ms==2026-11-20T00:00:00.000").status)
 	assert.Equal(t, 400, f.data(wafTop+"ruleid", "filters", "client_asn==1").status)
-}
-
-func decodeRows(t *testing.T, r result) [][]any {
-	t.Helper()
-	var rows [][]any
-	dec := json.NewDecoder(strings.NewReader(string(r.Rows)))
-	dec.UseNumber()
-	require.NoError(t, dec.Decode(&rows))
-	return rows
 }
 
 // Section 4.3: which events belong to which family, and how they are counted.
@@ -246,23 +228,6 @@ func TestSection43Families(t *testing.T) {
 	} {
 		got := f.result(tc.family, "dimensions", tc.dimensions)
 		assert.Equal(t, tc.rows, string(got.Rows), "%s %s", tc.family, tc.dimensions)
-		assert.Equal(t, tc.dimensions+",hits", got.columns())
-		assert.Len(t, decodeRows(t, got), got.Total)
+		assert.Equal(t, columns(tc.dimensions+",hits"), string(got.Columns))
 	}
-}
-
-// Config.RecordingDelay: in every family, an event appears so long after its time, and keeps its time.
-func TestRecordingDelay(t *testing.T) {
-	t.Parallel()
-	f := start(t, testserver.Config{RecordingDelay: 5 * time.Second, EventsPerSecond: 10})
-	f.AddEvents(testserver.Event{Time: noon, Type: "WAF", RuleID: "r", Domain: "added.example"})
-	span := []string{"starttime", "2026-11-20T11:59:50", "endtime", "2026-11-20T12:00:10", "filters", "domain==added.example"}
-	assert.InDelta(t, 50, f.EventCount(noon.Add(-10*time.Second), noon.Add(10*time.Second)), 2)
-	f.Clock().Advance(5*time.Second - time.Millisecond)
-	assert.Equal(t, 0, f.result(events, span...).Total)
-	assert.Equal(t, `[]`, string(f.result(requests, span...).Rows))
-	f.Clock().Advance(time.Millisecond)
-	assert.Equal(t, 1, f.result(events, span...).Total)
-	assert.Equal(t, `[["WAF",1]]`, string(f.result(requests, span...).Rows))
-	assert.InDelta(t, 100, f.EventCount(noon.Add(-10*time.Second), noon.Add(10*time.Second)), 2)
 }

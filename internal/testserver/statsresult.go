@@ -169,9 +169,7 @@ func (q *statsQuery) groupRows(ctx context.Context, row func([]byte) error) (tot
 		count := len(q.columns) - 1
 		slices.SortStableFunc(groups, func(a, b group) int { return b[count].compare(a[count]) })
 		groups = groups[:min(top, total)]
-		if q.dialect.TopKTotal == "rows" {
-			total = len(groups)
-		}
+		total = len(groups)
 	}
 	slices.SortStableFunc(groups, byKeys(q.order, func(g group, i int) value { return g[i] }))
 	var buf []byte

@@ -133,11 +133,10 @@ type detail struct {
 
 // taskJSON returns the current state of the task, with every field of section 2.1 of the service document that applies.
 func (c *call) taskJSON(t *task) taskJSON {
-	stamp := c.s.dialect.stamp
 	out := taskJSON{
 		ID: t.ID, URI: t.ForeignURI, Operation: t.Operation, Status: t.status(c.now),
 		Complete: t.ended(c.now), Progress: t.progress(c.now),
-		BeginTime: stamp(t.begin), LastUpdated: stamp(t.updated(c.now)),
+		BeginTime: taskStamp(t.begin), LastUpdated: taskStamp(t.updated(c.now)),
 		User: t.User, Target: t.Target,
 	}
 	if out.URI == "" {
@@ -146,7 +145,7 @@ func (c *call) taskJSON(t *task) taskJSON {
 	if !t.ended(c.now) {
 		return out
 	}
-	out.EndTime = stamp(t.end())
+	out.EndTime = taskStamp(t.end())
 	if t.Error != nil {
 		out.Complete = !t.Error.Incomplete
 		out.ErrorInfo = &errorInfo{Message: t.Error.Message, Type: t.Error.Type}

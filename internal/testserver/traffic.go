@@ -44,12 +44,7 @@ type asn struct {
 
 var (
 	types = newLot([]share[string]{
-		{TypeWAF, 132},
-		{TypeCustom, 40},
-		{TypeBlockIP, 25},
-		{TypeBlockCountry, 18},
-		{TypeRateLimitIP, 28},
-		{TypeRateLimitCountry, 13},
+		{TypeWAF, 132}, {TypeCustom, 40}, {TypeBlockIP, 25}, {TypeBlockCountry, 18}, {TypeRateLimitIP, 28}, {TypeRateLimitCountry, 13},
 	}...)
 
 	attacks = []string{TypeWAF, TypeCustom, TypeRateLimitIP}
@@ -104,10 +99,7 @@ var (
 		{rule{"920350", "NOTICE"}, 30},
 	}...)
 
-	customRules = newLot([]share[rule]{
-		{rule{"custom-login", "WARNING"}, 160},
-		{rule{"custom-scraper", "NOTICE"}, 96},
-	}...)
+	customRules = newLot([]share[rule]{{rule{"custom-login", "WARNING"}, 160}, {rule{"custom-scraper", "NOTICE"}, 96}}...)
 
 	wafActions     = newLot([]share[string]{{"WARN", 150}, {"BLOCK", 106}}...)
 	shapingActions = newLot([]share[string]{{"BLOCK", 232}, {"WARN", 24}}...)

@@ -23,7 +23,7 @@ settings are right, which rules of the service document it breaks, what it does
 where the document leaves something open, which members of a response the
 document does not name, and which WEBDELIVERY_DIALECT fits.
 
-It only reads, and creates one session. It also sends up to 15 requests that
+It only reads, and creates one session. It also sends up to 12 requests that
 must be refused, with a user or a session that does not exist. The flags name
 what else it may change. It sends at most two purges a second, and 2,000
 requests in all. ^C prints what was found until then.

@@ -14,6 +14,17 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
+// An unknown value of a dialect must not be treated as the default.
+func TestUnknownDialectIsNamed(t *testing.T) {
+	t.Parallel()
+	for _, s := range testserver.Spellings() {
+		r := start(t, testserver.Config{Dialect: testserver.Dialect{}.With(s.Field, "x")}).get("/tasks")
+		assert.Equal(t, 501, r.status)
+		assert.Contains(t, r.body, `unknown Dialect.`+s.Field+` \"x\"`)
+	}
+	assert.NoError(t, testserver.New(testserver.Config{}).Err())
+}
+
 // Close ends delays, dribbles, handlers that wait for their context, and idle connections. A bubble fails if a
 // goroutine remains.
 func TestCloseLeavesNothing(t *testing.T) {
@@ -49,4 +60,17 @@ func TestCloseLeavesNothing(t *testing.T) {
 		assert.Equal(t, int32(3), ended.Load())
 		assert.Zero(t, time.Since(began))
 	})
+}
+
+// Section 4.5: a session is created with Basic credentials, not with another session.
+func TestSection45BasicCredentials(t *testing.T) {
+	t.Parallel()
+	f := start(t, testserver.Config{Dialect: testserver.Dialect{SessionReply: "text"}})
+	r := f.request(http.MethodPost, "/sessions", "")
+	r.Header.Set("Cookie", "authtoken="+f.do(http.MethodPost, "/sessions", "").body)
+	r.Header.Del("Authorization")
+	resp, err := f.client.Do(r)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	assert.Equal(t, 401, resp.StatusCode)
 }
