@@ -96,11 +96,8 @@ func (v Value) unsigned(bits int) (uint64, error) {
 	return 0, v.isNot(fmt.Sprintf("a whole number from 0, of %d bits", bits))
 }
 
-// Float64 returns the value as a number, which may be quoted. It returns an error for null and if the number is out of
-// range.
-func (v Value) Float64() (float64, error) { return v.float(64) }
-
-// float is Float64 for the given number of bits.
+// float returns the value as a number of so many bits, which may be quoted. It returns an error for null and if the
+// number is out of range.
 func (v Value) float(bits int) (float64, error) {
 	text := v.text()
 	if v.isText() && !isNumber(text) || !v.isText() && !beginsNumber(text) {

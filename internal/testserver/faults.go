@@ -103,17 +103,9 @@ func (s *Server) Fail(f Fault) (remove func()) {
 	}
 }
 
-// FaultHits returns the number of requests that a rule has hit so far.
-func (s *Server) FaultHits() int {
-	s.faults.mu.Lock()
-	defer s.faults.mu.Unlock()
-	return s.faults.hits
-}
-
 type faultRules struct {
 	mu    sync.Mutex
 	rules []*faultRule
-	hits  int // of all rules, including removed ones
 }
 
 type faultRule struct {
@@ -133,7 +125,6 @@ func (f Fault) decides() bool {
 func (f *faultRules) take(method string, at place) (joined Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	hit := false
 	for _, rule := range f.rules {
 		spent := rule.Count > 0 && rule.hits >= rule.Count || rule.decides() && joined.decides()
 		if spent || !matches(rule.Method, rule.Path, method, at) {
@@ -147,7 +138,6 @@ func (f *faultRules) take(method string, at place) (joined Fault) {
 			continue
 		}
 		rule.hits++
-		hit = true
 		both := joined
 		if rule.decides() {
 			both = rule.Fault
@@ -156,9 +146,6 @@ func (f *faultRules) take(method string, at place) (joined Fault) {
 		maps.Copy(both.Header, rule.Header)
 		maps.Copy(both.Header, joined.Header)
 		joined = both
-	}
-	if hit {
-		f.hits++
 	}
 	return joined
 }

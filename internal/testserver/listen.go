@@ -29,7 +29,6 @@ type network struct {
 
 	running     sync.WaitGroup // connections, and handlers of hijacked connections
 	connections atomic.Int64
-	open        atomic.Int64
 	foreign     atomic.Int64
 }
 
@@ -107,9 +106,7 @@ func (n *network) track(_ net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
 		n.running.Add(1)
-		n.open.Add(1)
 	case http.StateClosed, http.StateHijacked:
-		n.open.Add(-1)
 		n.running.Done()
 	case http.StateActive, http.StateIdle:
 	}
@@ -162,10 +159,6 @@ func (s *Server) URL() string {
 
 // Connections returns the number of connections accepted so far.
 func (s *Server) Connections() int { return int(s.network.connections.Load()) }
-
-// OpenConnections returns the number of open connections, without those that a handler has hijacked. A handler runs
-// only on a counted connection, so if the number is 0, no handler runs, except on hijacked connections.
-func (s *Server) OpenConnections() int { return int(s.network.open.Load()) }
 
 // ForeignDials returns the number of calls of DialContext for an address that is not the server's.
 func (s *Server) ForeignDials() int { return int(s.network.foreign.Load()) }

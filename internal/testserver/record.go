@@ -50,21 +50,6 @@ func (s *Server) Count(method, path string) (count int) {
 	return count
 }
 
-// Forget drops the data that grow with the number of requests: their records, tasks, transactions, purges and added
-// events. Lists, sessions, faults and counts (other than [Server.Count]) stay, and no id is reused. A test that runs
-// for hours calls Forget while no request is in flight, so that the memory in use shows how much the client needs.
-func (s *Server) Forget() {
-	s.log.mu.Lock()
-	s.log.entries = nil
-	s.log.mu.Unlock()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.tasks, s.transactions = map[string]*task{}, map[int64]*transaction{}
-	s.purges, s.added = nil, nil
-	// The last arrivals count towards the purge rate of the next.
-	s.arrivals = slices.Clone(s.arrivals[max(0, len(s.arrivals)-max(0, s.cfg.PurgeRate)):])
-}
-
 // recorder keeps every request in order of arrival.
 type recorder struct {
 	mu      sync.Mutex
