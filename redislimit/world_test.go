@@ -1,18 +1,14 @@
 package redislimit_test
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"io"
-	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"sync"
 	"testing"
 	"time"
@@ -26,27 +22,14 @@ import (
 	"github.com/webdelivery/webdelivery-go/redislimit"
 )
 
-// These variables make a process of this program one that purges: the URL of the service and the address of Redis.
-const (
-	envService = "REDISLIMIT_TEST_SERVICE"
-	envRedis   = "REDISLIMIT_TEST_REDIS"
-)
-
 const (
 	user     = "purger"
 	password = "correct-horse-battery"
 	patience = 30 * time.Second // for what takes a moment on an idle machine
 )
 
-// TestMain runs the tests, or becomes one of the processes that they start.
 func TestMain(m *testing.M) {
 	redis.SetLogger(silence{}) // tests stop servers on purpose
-	if os.Getenv(envService) != "" {
-		if err := runChild(); err != nil {
-			log.Fatal(err)
-		}
-		return
-	}
 	flag.Parse()
 	_ = flag.Set("test.parallel", "20") // tests mostly wait for permits
 	os.Exit(m.Run())
@@ -66,7 +49,8 @@ type world struct {
 
 	mu       sync.Mutex
 	arrivals []time.Time
-	down     int // purges without a permit, because Redis was unreachable
+	down     int               // purges without a permit, because Redis was unreachable
+	waits    [][]time.Duration // of the purges of each process
 }
 
 // inWorld runs a test on each installed kind of server.
@@ -199,15 +183,21 @@ func submit(ctx context.Context, client *webdelivery.Client) error {
 func (w *world) purge(n int, o *redis.UniversalOptions) {
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	for range n {
+	w.waits = make([][]time.Duration, n)
+	for i := range n {
 		client, err := newClient(w.service.URL, w.limiter(o))
 		require.NoError(w, err)
 		running.Go(func() {
 			for ctx.Err() == nil {
+				began := time.Now()
 				err := submit(ctx, client)
 				var down *redislimit.UnavailableError
 				switch {
-				case err == nil, ctx.Err() != nil:
+				case err == nil:
+					w.mu.Lock()
+					w.waits[i] = append(w.waits[i], time.Since(began))
+					w.mu.Unlock()
+				case ctx.Err() != nil:
 				case errors.As(err, &down):
 					assert.Equal(w, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 					w.mu.Lock()
@@ -220,64 +210,6 @@ func (w *world) purge(n int, o *redis.UniversalOptions) {
 		})
 	}
 	w.Cleanup(func() { stop(); running.Wait() })
-}
-
-// child is another process that purges.
-type child struct {
-	*exec.Cmd
-
-	stdin io.Closer
-	waits chan time.Duration // of its purges
-}
-
-// start starts a process that purges through the Redis at an address.
-func (w *world) start(addr string) *child {
-	cmd := exec.CommandContext(context.Background(), os.Args[0])
-	cmd.Env = append(os.Environ(), envService+"="+w.service.URL, envRedis+"="+addr)
-	cmd.Stderr = os.Stderr
-	stdin, err := cmd.StdinPipe()
-	require.NoError(w, err)
-	stdout, err := cmd.StdoutPipe()
-	require.NoError(w, err)
-	require.NoError(w, cmd.Start())
-	c := &child{cmd, stdin, make(chan time.Duration, 10_000)}
-	over := make(chan struct{})
-	w.Cleanup(func() { _ = stdin.Close(); _ = cmd.Process.Kill(); <-over; _ = cmd.Wait() })
-	go func() {
-		defer close(over)
-		defer close(c.waits)
-		for lines := bufio.NewScanner(stdout); lines.Scan(); {
-			wait, _ := time.ParseDuration(lines.Text())
-			c.waits <- wait
-		}
-	}()
-	return c
-}
-
-// runChild purges until stdin ends, and prints how long each purge took.
-func runChild() error {
-	ctx, stop := context.WithCancel(context.Background())
-	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin)
-		stop()
-	}()
-	rdb := redis.NewUniversalClient(options(os.Getenv(envRedis)))
-	defer rdb.Close()
-	limiter, err := redislimit.New(rdb)
-	if err != nil {
-		return err
-	}
-	client, err := newClient(os.Getenv(envService), limiter)
-	for err == nil {
-		began := time.Now()
-		if err = submit(ctx, client); err == nil {
-			fmt.Fprintln(os.Stdout, time.Since(began))
-		}
-	}
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
 }
 
 // nobody returns an address at which nothing listens.

@@ -23,6 +23,7 @@ func TestRoundTrip(t *testing.T) {
 		{URI: webdelivery.Exact("https://www.example.com/another"), Err: host, Outcome: webdelivery.OutcomeUnknown},
 		{URI: webdelivery.Exact("https://www.example.com/together"), Err: webdelivery.ErrRefusedTogether, Outcome: webdelivery.OutcomeApplied},
 		{URI: webdelivery.Exact("https://www.example.com/login"), Err: fmt.Errorf("%w: 403", webdelivery.ErrUnauthorized)},
+		{URI: webdelivery.Exact("https://www.example.com/line"), Err: fmt.Errorf("%w: in line", webdelivery.ErrRateLimited)},
 	}}
 	sent := result{receipts: []*webdelivery.PurgeReceipt{{TransactionID: 1}, {TransactionID: 2}}, err: original}
 	got := decode(sent.encode())
@@ -31,7 +32,7 @@ func TestRoundTrip(t *testing.T) {
 	require.True(t, ok)
 	assert.Equal(t, webdelivery.OutcomeUnknown, failure.Outcome)
 	require.Len(t, failure.Failures, len(original.Failures))
-	causes := []error{webdelivery.ErrBadRequest, webdelivery.ErrHostRefused, webdelivery.ErrHostRefused, webdelivery.ErrRefusedTogether, webdelivery.ErrUnauthorized}
+	causes := []error{webdelivery.ErrBadRequest, webdelivery.ErrHostRefused, webdelivery.ErrHostRefused, webdelivery.ErrRefusedTogether, webdelivery.ErrUnauthorized, webdelivery.ErrRateLimited}
 	for i, f := range failure.Failures {
 		want := original.Failures[i]
 		assert.Equal(t, want.URI, f.URI)

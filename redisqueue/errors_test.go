@@ -2,11 +2,8 @@ package redisqueue_test
 
 import (
 	"fmt"
-	"os"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,35 +13,9 @@ import (
 
 	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/internal/redistest"
-	"github.com/webdelivery/webdelivery-go/redislimit"
 	"github.com/webdelivery/webdelivery-go/redisqueue"
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
-
-// rights returns the permissions of both package pages.
-func rights(t *testing.T) []string {
-	t.Helper()
-	page, err := os.ReadFile("../redislimit/doc.go")
-	require.NoError(t, err)
-	return append(redistest.Rights(t), strings.Fields(string(regexp.MustCompile(`~webdelivery:purge.*`).Find(page)))...)
-}
-
-// of returns a process of a user with these rights, with the limiter of package redislimit. Processes with the same name
-// are a fleet.
-func (w *world) of(user, fleet string, rights []string) *redisqueue.Queue {
-	args := []any{"ACL", "SETUSER", user, "on", ">secret"}
-	for _, r := range rights {
-		args = append(args, r)
-	}
-	require.NoError(w, w.admin().Do(w.Context(), args...).Err())
-	o := redisOptions(w.redis.Addr)
-	o.Username = user
-	rdb := redis.NewClient(o)
-	w.Cleanup(func() { _ = rdb.Close() })
-	limiter, err := redislimit.New(rdb, redislimit.WithKeyPrefix("webdelivery:purge:"+fleet))
-	require.NoError(w, err)
-	return w.queue(rdb, w.client(rdb, webdelivery.WithSharedLimiter(limiter)), func(o *redisqueue.Options) { o.Prefix = "webdelivery:queue:" + fleet })
-}
 
 // A user that lacks any one of the documented permissions learns soon which, with the command, unless its purge works
 // without. The other processes of the fleet do not suffer.
@@ -52,39 +23,40 @@ func TestOnePermissionIsMissing(t *testing.T) {
 	t.Parallel()
 	needless := []string{"+hello", "+ping"} // go-redis does without
 	inWorld(t, func(w *world) {
-		all := rights(w.T)
+		all := redistest.Rights(w.T)
 		for i, right := range all {
 			w.Run(right, func(t *testing.T) {
 				t.Parallel()
-				w := &world{T: t, redis: w.redis, service: webdeliverytest.NewServer(t)}
-				fleet := fmt.Sprint("fleet", i)
+				w := &world{T: t, redis: w.redis, service: webdeliverytest.NewServer(t, webdeliverytest.WithUnlimitedPurges())}
+				options := func(o *redisqueue.Options) { o.Prefix, o.Lease = fmt.Sprint("webdelivery:queue:", i), time.Hour }
+				args := []any{"ACL", "SETUSER", fmt.Sprint("poor", i), "on", ">secret"}
+				for _, r := range all {
+					if r != right {
+						args = append(args, r)
+					}
+				}
+				require.NoError(w, w.admin().Do(w.Context(), args...).Err())
+				o := redisOptions(w.redis.Addr)
+				o.Username = fmt.Sprint("poor", i)
+				rdb := redis.NewClient(o)
+				defer rdb.Close()
 				name, isCommand := strings.CutPrefix(right, "+")
 				if !isCommand {
 					name = "key"
 				}
-				poor := w.of("poor"+fleet, fleet, slices.DeleteFunc(slices.Clone(all), func(r string) bool { return r == right }))
-				purge := func(uri webdelivery.PurgeURI) error {
-					_, err := poor.Purge(w.within(15*time.Second), uri)
+				limit := webdelivery.WithPurgeLimiter(unlimited{})
+				poor, good := w.queue(rdb, w.client(nil, limit), options), w.queue(w.rdb(), w.client(nil, limit), options)
+				for i := range 3 { // the second call meets a process that rests
+					_, err := poor.Purge(w.soon(), object(i)) // a lease is longer
+					assert.Equal(w, slices.Contains(needless, right), err == nil)
 					if err != nil {
 						assert.ErrorIs(w, err, redisqueue.ErrRedis)
 						assert.ErrorContains(w, err, "NOPERM")
 						assert.ErrorContains(w, err, name)
 						assert.Equal(w, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
 					}
-					return err
+					w.purge(good, object(20+i))
 				}
-				for i := range 2 { // the second call meets a process that rests
-					assert.Equal(w, slices.Contains(needless, right), purge(object(i)) == nil)
-				}
-				good := w.of("good"+fleet, fleet, all)
-				var calls sync.WaitGroup
-				for i := range 4 {
-					calls.Go(func() { _ = purge(object(10 + i)) })
-					_, err := good.Purge(w.within(15*time.Second), object(20+i))
-					require.NoError(w, err)
-					assert.NotZero(w, w.purged()[pattern(20+i)])
-				}
-				calls.Wait()
 			})
 		}
 	})

@@ -140,6 +140,10 @@ func TestEnqueue(t *testing.T) {
 		q, other := w.process(), w.process()
 		good := w.enqueue(q, object(1))
 		bad := w.enqueue(q, refused)
+		w.until("the oldest call gets older", func() bool {
+			s, err := other.Stats(w.Context())
+			return err == nil && s.Pending == 2 && s.OldestAge > 0
+		})
 		_, err := other.Result(w.soon(), good)
 		require.ErrorIs(w, err, redisqueue.ErrPending)
 		over, end := context.WithCancel(w.Context())

@@ -10,52 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// step asks a limiter for a permit at a time, and expects it after a wait.
-type step struct {
-	at, wait time.Duration
-	end      time.Duration // arrival of the request, reported at once. -1: on its way, -2: not sent
-}
-
-const never = time.Duration(-1)
-
-// The first and the third of three requests are more than a second apart (service document, section 8). A slot becomes free
-// 1.05 s after the arrival of its request, however long the request took.
-func TestSlots(t *testing.T) {
-	t.Parallel()
-	const ms = time.Millisecond
-	for name, steps := range map[string][]step{
-		"two at once, then 1.05 s after each arrival": {
-			{0, 0, 10 * ms}, {0, 0, 30 * ms}, {40 * ms, 1020 * ms, 1060 * ms}, {1060 * ms, 20 * ms, 0}, {1080 * ms, 0, 0},
-		},
-		"a request on the way keeps its slot":        {{0, 0, -1}, {0, 0, 0}, {time.Hour, 0, -1}, {2 * time.Hour, never, 0}},
-		"a permit that was not used is free at once": {{0, 0, -2}, {0, 0, -2}, {0, 0, -1}, {0, 0, -1}, {0, never, 0}},
-		"an arrival in the future":                   {{0, 0, 5000 * ms}, {0, 0, 1000 * ms}, {0, 2050 * ms, -1}, {2050 * ms, 4000 * ms, 0}},
-		"what was not taken does not pile up":        {{time.Hour, 0, time.Hour}, {time.Hour, 0, time.Hour}, {time.Hour, Hold, 0}},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			l, start := New(), time.Now()
-			for i, s := range steps {
-				time.Sleep(s.at - time.Since(start))
-				ctx, cancel := context.WithCancel(t.Context())
-				time.AfterFunc(time.Hour, cancel)
-				permit, _ := l.Acquire(ctx, patient())
-				if s.wait == never {
-					assert.Nil(t, permit, "%s: step %d", name, i)
-					return
-				}
-				require.Equal(t, s.at+s.wait, time.Since(start), "%s: step %d", name, i)
-				switch s.end {
-				case -1:
-				case -2:
-					permit.End(time.Time{})
-				default:
-					permit.End(start.Add(s.end))
-				}
-			}
-		})
-	}
-}
-
 // patient is a caller with unlimited patience.
 func patient() *Caller { return &Caller{Patience: time.Hour} }
 
@@ -129,4 +83,74 @@ func TestAnotherClock(t *testing.T) {
 		assert.Equal(t, 2*Hold, time.Since(began), "one slot, because a request is on its way in the other")
 	})
 	held.End(time.Time{})
+}
+
+// constant is a random number that is always the same.
+func constant(x float64) func() float64 { return func() float64 { return x } }
+
+// The rate falls with each refusal and grows with each accepted purge, within bounds. It ends a minute after the last
+// refusal.
+func TestRate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := NewPace()
+		for _, want := range []float64{first, first * keep, first * keep * keep} {
+			granted(t, l, patient()).Refused(0)
+			assert.InDelta(t, want, l.rate, 1e-9)
+		}
+		p := granted(t, l, patient())
+		for range 100 {
+			p.Refused(0)
+		}
+		assert.InDelta(t, lowest, l.rate, 0)
+		p.Accepted()
+		assert.InDelta(t, lowest+gain, l.rate, 1e-9)
+		for range 100 {
+			p.Accepted()
+		}
+		assert.InDelta(t, most, l.rate, 0)
+		p.Refused(0)
+		time.Sleep(rest + 1)
+		granted(t, l, patient())
+		assert.InDelta(t, most, l.rate, 0, "there was nothing to send")
+		time.Sleep(busy)
+		granted(t, l, patient())
+		assert.Zero(t, l.rate)
+	})
+}
+
+// A purge that is refused again while others are accepted does not stop the others, whatever wait the service asks for.
+// Only this purge waits, each time longer: from half to all of 0.5, 1, 2 and up to 16 s, at random.
+func TestARefusalThatIsNotAboutThePace(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := New()
+		l.random = constant(0.999)
+		poison, p := &Caller{Patience: time.Hour}, &Permit{}
+		grant := func(c *Caller) {
+			p = granted(t, l, c)
+			p.End(time.Now())
+		}
+		grant(poison)
+		assert.True(t, p.Refused(0).Everybody)
+		for _, want := range []float64{0.5, 1, 2, 4, 8, 16, 16} {
+			time.Sleep(busy) // only the slots limit
+			grant(patient())
+			p.Accepted()
+			grant(poison)
+			r := p.Refused(0)
+			assert.False(t, r.Everybody)
+			assert.InDelta(t, want, r.Wait.Seconds(), 0.01)
+			assert.Zero(t, l.rate)
+			assert.False(t, l.Pausing())
+		}
+		p.Refused(0)
+		before := l.rate
+		assert.Positive(t, before, "nothing was accepted since")
+		grant(patient())
+		p.Accepted()
+		grant(poison)
+		assert.Equal(t, Refusal{Wait: time.Minute, Since: time.Now()}, p.Refused(time.Minute))
+		assert.InDelta(t, (before+gain)*keep, l.rate, 1e-9, "while there is a rate, it counts")
+	})
 }

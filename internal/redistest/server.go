@@ -1,6 +1,5 @@
 // Package redistest starts real Redis and Valkey servers for tests. It must not depend on go-redis or the SDK. Its
-// entry points are [OnServers], [NewProxy], [Clock], [Rights], [Suspend] and
-// [Resume].
+// entry points are [OnServers], [NewProxy], [Clock] and [Rights].
 package redistest
 
 import (
@@ -138,9 +137,3 @@ func (s *Server) Kill() {
 	_ = s.process.Wait()
 	s.process = nil
 }
-
-// Hang makes the server accept connections without responding, until Wake.
-func (s *Server) Hang(t *testing.T) { Suspend(t, s.process.Process) }
-
-// Wake ends a Hang.
-func (s *Server) Wake(t *testing.T) { Resume(t, s.process.Process) }

@@ -2,13 +2,10 @@
 
 package redistest
 
-import (
-	"os"
-	"testing"
-)
+import "testing"
 
-// Suspend skips the test, because this platform cannot stop processes.
-func Suspend(t *testing.T, _ *os.Process) { t.Skip("no SIGSTOP on this platform") }
+// Hang skips the test, because this platform cannot stop processes.
+func (*Server) Hang(t *testing.T) { t.Skip("no SIGSTOP on this platform") }
 
-// Resume does nothing.
-func Resume(*testing.T, *os.Process) {}
+// Wake does nothing.
+func (*Server) Wake(*testing.T) {}

@@ -3,15 +3,14 @@
 package redistest
 
 import (
-	"os"
 	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-// Suspend stops a process until Resume.
-func Suspend(t *testing.T, p *os.Process) { require.NoError(t, p.Signal(syscall.SIGSTOP)) }
+// Hang makes the server accept connections without responding, until Wake.
+func (s *Server) Hang(t *testing.T) { require.NoError(t, s.process.Process.Signal(syscall.SIGSTOP)) }
 
-// Resume continues a process after Suspend.
-func Resume(t *testing.T, p *os.Process) { require.NoError(t, p.Signal(syscall.SIGCONT)) }
+// Wake ends a Hang.
+func (s *Server) Wake(t *testing.T) { require.NoError(t, s.process.Process.Signal(syscall.SIGCONT)) }
