@@ -541,7 +541,7 @@ func TestTheEndOfAnExport(t *testing.T) {
 func TestLateRowsComeOnce(t *testing.T) {
 	t.Parallel()
 	worlds, _ := strconv.ParseUint(os.Getenv("WEBDELIVERY_WORLDS"), 10, 64)
-	for seed := range max(worlds, 21) {
+	for seed := range max(worlds, 8) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
 			inExport(t, nil, func(e *anExport) { e.simulate(seed) })
