@@ -43,8 +43,8 @@ all: lint test
 
 ci: lint tidy vuln platforms api-check test fuzz
 
-# Every test runs once with the race detector, and those of the root and the suite once more to measure what they cover: both at
-# once would take twice as long. What depends on the width of an int is also tested where it has 32 bits. The tests of the
+# Every test runs with the race detector, but of the cases that a test generates only some (-short), as each takes ten times
+# as long with it. Those with many run again without it, all cases, and tell what they cover. What depends on the width of an int is also tested where it has 32 bits. The tests of the
 # other modules mostly wait, so they run beside those of the root. Fewer garbage collections save a seventh of the time.
 test: export GOGC := 300
 test:
@@ -52,9 +52,10 @@ test:
 	@$(MAKE) --no-print-directory -j2 -Otarget test-packages test-modules test-coverage
 
 test-packages:
-	go test -race -timeout 20m ./...
+	go test -race -short -timeout 20m ./...
 
 test-coverage:
+	go test -timeout 20m ./internal/conformance ./internal/rowjson
 	go test -timeout 20m -coverpkg=$(shell echo $(PACKAGES) $(INTERNAL) | tr ' ' ,) -coverprofile=cover.out . ./internal/suite
 	@go tool cover -func=cover.out | awk -v least=$(COVERAGE) '/^total:/ { print "coverage: " $$3 ", at least " least "%"; \
 		if ($$3 + 0 < least) exit 1 }'

@@ -541,7 +541,7 @@ func TestTheEndOfAnExport(t *testing.T) {
 func TestLateRowsComeOnce(t *testing.T) {
 	t.Parallel()
 	worlds, _ := strconv.ParseUint(os.Getenv("WEBDELIVERY_WORLDS"), 10, 64)
-	for seed := range max(worlds, 8) {
+	for seed := range max(worlds, uint64(fixture.Cases(8, 2))) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
 			inExport(t, nil, func(e *anExport) { e.simulate(seed) })
@@ -854,6 +854,9 @@ func TestStartOfAnExportThatGoesOn(t *testing.T) {
 func inBorders(t *testing.T, test func(e *anExport)) {
 	t.Helper()
 	for i := range 8 {
+		if i%7 > 0 && testing.Short() {
+			continue
+		}
 		startExclusive, endInclusive, wholeSeconds := i&1 > 0, i&2 > 0, i&4 > 0
 		t.Run(fmt.Sprintf("start exclusive %t, end inclusive %t, whole seconds %t", startExclusive, endInclusive, wholeSeconds), func(t *testing.T) {
 			t.Parallel()

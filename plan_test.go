@@ -708,7 +708,7 @@ func storedAndRead(f *fixture.Fixture, p *webdelivery.Plan) *webdelivery.Plan {
 // be applied again. A refused plan is in its error, and Apply refuses it, too, until its limits are changed.
 func TestRandomPlans(t *testing.T) {
 	t.Parallel()
-	const plans = 300
+	plans := fixture.Cases(300, 60)
 	applied, refused, full := 0, 0, 0
 	for seed := range uint64(plans) {
 		r := rand.New(rand.NewPCG(seed, 47))

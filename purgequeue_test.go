@@ -338,7 +338,7 @@ func TestRefusedURIsAreFound(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			for seed := range uint64(5) {
+			for seed := range uint64(fixture.Cases(5, 1)) {
 				r := rand.New(rand.NewPCG(seed, 1))
 				uris, refuses := slices.Clone(c.uris), refusedHost
 				if c.paths > 0 {

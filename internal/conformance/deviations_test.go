@@ -379,7 +379,10 @@ func TestEveryStatedRuleCanFail(t *testing.T) {
 			named[text] = true
 		}
 	}
-	for _, rule := range quickRules() {
+	for i, rule := range quickRules() {
+		if i%5 > 0 && testing.Short() {
+			continue
+		}
 		if rule.Open || rule.Unseen != "" || rule.Text == "a list has at most 50,000 entries" { // the last one needs a list that is full
 			continue
 		}

@@ -97,7 +97,11 @@ func columnOf(f reflect.StructField) int {
 // generated fields. The name of a subtest is its seed.
 func TestScanAgainstEncodingJSON(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(2 * len(fieldTypes)) {
+	seeds := 2 * len(fieldTypes)
+	if testing.Short() {
+		seeds /= 4
+	}
+	for seed := range uint64(seeds) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(seed, 19))
