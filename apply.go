@@ -39,9 +39,9 @@ type ApplyResult struct {
 // Entries are added before the ones that they cover are removed. The result is nil if nothing can have been changed;
 // otherwise it says how far Apply got, and the outcome of an error is [OutcomeUnknown]. To continue, plan and apply
 // again; after an Apply with Wait, first wait for the tasks in its result. If one failed, the list shows a change that
-// is not in effect, and a new plan does not repeat it: [When a response is lost] says what to do.
+// is not in effect, and a new plan does not repeat it: the [guide] says what to do.
 //
-// [When a response is lost]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/tour.md#when-a-response-is-lost
+// [guide]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/guide.md#network-lists
 func (s *NetworkListsService) Apply(ctx context.Context, plan *Plan, options ApplyOptions) (*ApplyResult, error) {
 	if plan == nil {
 		return nil, invalid("plan", "is nil; create a plan with NetworkLists.Plan")

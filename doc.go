@@ -21,7 +21,7 @@
 //
 // A Client has one field for each area of the service. Calls never change their arguments. Collections are sequences that
 // read all pages and end with the first error, which comes with a zero value; ranging again sends new requests. The
-// [tour] shows each area.
+// [guide] shows each area.
 //
 // # Concurrency
 //
@@ -84,10 +84,10 @@
 // here do not have. Unknown statuses and types are passed through as strings. Package webdeliverytest is a strict fake
 // of the service for your tests.
 //
-// [tour]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/tour.md
+// [guide]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/guide.md
 // [list of endpoints]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/endpoints.md
 // [service document]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md
 // [open point]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/open-points.md
 // [list of errors]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/errors.md
-// [fault tables]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/internals/reliability.md#faults
+// [fault tables]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/guarantees.md#what-a-write-became
 package webdelivery

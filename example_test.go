@@ -110,12 +110,13 @@ func ExampleQueueError() {
 	client, stop := exampleService()
 	defer stop()
 	ctx := context.Background()
-	queue, err := client.Purge.NewQueue(webdelivery.QueueOptions{})
+
+	queue, err := client.Purge.NewQueue(webdelivery.QueueOptions{}) // one for all goroutines
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	defer func() { _ = queue.Close(ctx) }()
+	defer func() { _ = queue.Close(ctx) }() // sends what is left
 
 	_, err = queue.Purge(ctx, webdelivery.Exact("https://www.example.com/a"), webdelivery.Exact("https://www.example.org/not-ours"))
 	var failed *webdelivery.QueueError
@@ -180,7 +181,10 @@ func ExamplePurgeService_SubmitAndWait() {
 	defer stop()
 	ctx := context.Background()
 
-	transaction, err := client.Purge.SubmitAndWait(ctx, fixture.PurgeOf("https://www.example.com/app.css"))
+	transaction, err := client.Purge.SubmitAndWait(ctx, webdelivery.PurgeRequest{
+		Action: webdelivery.ActionPurge, // or ActionExpire: stale content may still be served when the origin is down
+		URIs:   []webdelivery.PurgeURI{webdelivery.Exact("https://www.example.com/app.css"), webdelivery.Prefix("www.example.com/img/")},
+	})
 	switch {
 	case err != nil && transaction != nil:
 		fmt.Println("accepted, and not seen to its end:", transaction.TransactionID, err)

@@ -877,7 +877,7 @@ func (e *anExport) stored(cursor webdelivery.Cursor) (read webdelivery.Cursor) {
 	return read
 }
 
-// An export runs every hour for nine days, as in the recipe. Five events of day 1 arrive late, and five of day 7 on the
+// An export runs every hour for nine days. Five events of day 1 arrive late, and five of day 7 on the
 // next day. The first five do not hide the others, although the service no longer has them.
 func TestNineDaysOfHourlyRuns(t *testing.T) {
 	t.Parallel()

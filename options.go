@@ -107,11 +107,11 @@ func WithIdleTimeout(d time.Duration) Option {
 // [StatsFamily.Warnings]. The attributes of an attempt are operation (as in [OperationFromContext]), method, path
 // (without query), status, duration, attempt, wait (for a permit), bytes, request_id and error; those of a retry
 // operation, method, path, attempt, status, wait and error; others have a warning. No body, query or credential is
-// logged; [SECURITY.md] says what of headers. Default: no log.
+// logged; the [guarantees] say what of headers. Default: no log.
 //
 // The Handler gets the context of the call, which waits for it: it must return soon and not call the same client.
 //
-// [SECURITY.md]: https://github.com/webdelivery/webdelivery-go/blob/main/SECURITY.md#redaction
+// [guarantees]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/guarantees.md#secrets
 func WithLogger(logger *slog.Logger) Option {
 	return func(s *settings) error {
 		if logger == nil {

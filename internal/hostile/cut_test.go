@@ -85,7 +85,7 @@ func query() webdelivery.EventsQuery {
 	}
 }
 
-// A call whose body is cut is retried as often as docs/internals/reliability.md says, and fails with an unexpected end. The
+// A call whose body is cut is retried as often as docs/guarantees.md says, and fails with an unexpected end. The
 // status has arrived, but the outcome of a write is unknown. If a later attempt gets the complete body, the call
 // succeeds. A 303 to a purge is cut like a 201, because its body is the receipt.
 func TestBodiesThatAreCut(t *testing.T) {

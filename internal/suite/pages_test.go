@@ -54,7 +54,7 @@ func TestPagesAreTrue(t *testing.T) {
 			examples.WriteString("\n" + text)
 		}
 	}
-	require.NotEmpty(t, goBlock.FindAllString(pages["docs/tour.md"], -1))
+	require.NotEmpty(t, goBlock.FindAllString(pages["docs/guide.md"], -1))
 	for name, page := range pages {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

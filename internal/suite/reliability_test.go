@@ -26,7 +26,7 @@ import (
 )
 
 // This file is the matrix of faults: one table describes what each fault does to each kind of operation. The tests
-// run it (operation x fault x moment). docs/internals/reliability.md has it in a shorter form: change both.
+// run it (operation x fault x moment). docs/guarantees.md has it in a shorter form: change both.
 
 // promise is what a fault does to one kind of operation: the number of attempts while the fault lasts, and then the
 // outcome. An operation with more than one attempt survives a transient fault. The zero value: such an operation

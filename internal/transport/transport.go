@@ -84,7 +84,7 @@ func (t *Transport) LogIn(ctx context.Context) (err error) {
 }
 
 // log logs an attempt at level Debug, for a stream when it is closed. waited is how long the attempt waited for a
-// permit. The log never contains a body or a query value. SECURITY.md says what it contains of headers.
+// permit. The log never contains a body or a query value. docs/guarantees.md says what it contains of headers.
 func (c *call) log(started time.Time, waited time.Duration) {
 	if !c.t.Logger.Enabled(c.ctx, slog.LevelDebug) {
 		return

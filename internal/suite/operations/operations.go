@@ -25,7 +25,7 @@ import (
 // Kind says whether an operation can be retried, and what the caller has already received when a fault comes.
 type Kind int
 
-// Kinds, in the order of the columns of docs/internals/reliability.md.
+// Kinds, in the order of the columns of docs/guarantees.md.
 const (
 	Reads   Kind = iota // returns one value
 	Pages               // returns the items of one page after the other
