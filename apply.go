@@ -147,7 +147,7 @@ func (a *apply) settle(ctx context.Context) error {
 		return nil
 	}
 	w := waiterFor(a.options.MaxOutage)
-	w.known, w.failsFast = true, true
+	w.exists, w.failsFast = true, true
 	_, err := a.tasks.waitAll(ctx, a.pending, w)
 	a.pending = nil
 	return err

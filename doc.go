@@ -38,9 +38,9 @@
 //   - [*PlanError], [*PartialError], [*QueueError]: part of a larger change was refused or failed.
 //   - [*IncompleteError]: a collection or the rows of a query ended before everything announced had arrived.
 //
-// If the context of a call ends, its error matches context.Canceled or context.DeadlineExceeded. After a write,
-// [OutcomeOf] says whether the service carried it out. The text of every error is safe to log: it contains no
-// credential. The [list of errors] says what to do about each.
+// If the context of a call ends, its error matches context.Canceled or context.DeadlineExceeded; if an attempt took too
+// long, os.ErrDeadlineExceeded. After a write, [OutcomeOf] says whether the service carried it out. The text of every
+// error is safe to log: it contains no credential. The [list of errors] says what to do about each.
 //
 // # Retries
 //

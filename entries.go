@@ -180,12 +180,12 @@ func (s *NetworkListsService) RemoveEntries(ctx context.Context, id string, valu
 	for _, text := range values {
 		wanted.Add(lists.Entry{Text: text, Meaning: lists.Read(text)})
 	}
-	type state struct{ held, removed, unknown int } // numbers of entries
+	type state struct{ count, removed, unknown int } // numbers of entries
 	states, ids, valueOf := make([]state, len(wanted.Entries)), []string(nil), []int(nil)
 	for _, e := range held {
 		if at, found := wanted.Find(e.Meaning); found {
 			ids, valueOf = append(ids, e.ID), append(valueOf, at)
-			states[at].held++
+			states[at].count++
 		}
 	}
 	err = s.removeEach(ctx, id, ids, func(i int, task *Task, err error) {
@@ -204,9 +204,9 @@ func (s *NetworkListsService) RemoveEntries(ctx context.Context, id string, valu
 	for i, of := range states {
 		in := &partial.NotAccepted
 		switch {
-		case of.held == 0:
+		case of.count == 0:
 			in = &result.NotInList
-		case of.removed == of.held:
+		case of.removed == of.count:
 			in = &result.Removed
 		case of.removed+of.unknown > 0: // the list may hold a value several times
 			in = &partial.Unknown

@@ -230,20 +230,20 @@ func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []str
 func planEnded(err error) error { return &outcomeError{fmt.Errorf("plan: %w", err), OutcomeNotApplied} }
 
 // readDesired reads the entries before the list is read, and refuses entries that no list can hold.
-func readDesired(ctx context.Context, texts []string, options PlanOptions, most int) (*lists.Desired, error) {
-	d, err := lists.NewDesired(ctx, texts, options.LeaveOut, most)
+func readDesired(ctx context.Context, texts []string, options PlanOptions, limit int) (*lists.Desired, error) {
+	d, err := lists.NewDesired(ctx, texts, options.LeaveOut, limit)
 	if err != nil {
 		return nil, planEnded(err)
 	}
 	var bad problems
-	if err := bad.entries("desired", len(texts), d.Impossible(most)); err != nil {
+	if err := bad.entries("desired", len(texts), d.Impossible(limit)); err != nil {
 		return nil, err
 	}
 	if options.Aggregate && !options.RemoveOnly { // it would merge the names of entries into ranges that the list does not hold
 		d.Aggregate()
 	}
-	if n := len(d.Entries); n > most {
-		return nil, invalid("desired", "%d entries are more than the %d that a list can hold", n, most)
+	if n := len(d.Entries); n > limit {
+		return nil, invalid("desired", "%d entries are more than the %d that a list can hold", n, limit)
 	}
 	return d, nil
 }
@@ -273,9 +273,9 @@ func (s *NetworkListsService) guard(p *Plan, c *lists.Changes, place func(i int)
 	bad := problems{as: func(e *ValidationError) error { return shown().refused(e) }}
 	n, size := len(c.Remove), len(c.Held)
 	o := &p.Options
-	if most := lists.Removals(o.MaxRemove, size); n > most {
+	if limit := lists.Removals(o.MaxRemove, size); n > limit {
 		bad.add("MaxRemove", "%d of %d entries would be removed, for example %s, but at most %d are allowed; set MaxRemove to %d to allow it",
-			n, size, redact.Line(shown().Remove[0].Entry), most, n)
+			n, size, redact.Line(shown().Remove[0].Entry), limit, n)
 	}
 	guards := lists.Additions{Most: o.MaxAdd, WidestIPv4: o.WidestIPv4, WidestIPv6: o.WidestIPv6, Never: o.Never}
 	at := 0

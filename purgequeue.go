@@ -109,10 +109,10 @@ func (e *QueueError) Error() string {
 
 // Unwrap returns the causes, each one once.
 func (e *QueueError) Unwrap() (causes []error) {
-	known := map[string]bool{}
+	seen := map[string]bool{}
 	for _, f := range e.Failures {
-		if text := fmt.Sprint(f.Err); !known[text] && f.Err != nil {
-			known[text] = true
+		if text := fmt.Sprint(f.Err); !seen[text] && f.Err != nil {
+			seen[text] = true
 			causes = append(causes, f.Err)
 		}
 	}
@@ -196,9 +196,9 @@ func (q *PurgeQueue) Purge(ctx context.Context, uris ...PurgeURI) ([]*PurgeRecei
 	if err != nil {
 		return nil, err
 	}
-	switch most := min(q.options.MaxURIs, q.options.MaxPending); {
-	case len(distinct) > most:
-		return nil, invalid("uris", "%d are more than the %d of one call; call Purge with fewer", len(distinct), most)
+	switch limit := min(q.options.MaxURIs, q.options.MaxPending); {
+	case len(distinct) > limit:
+		return nil, invalid("uris", "%d are more than the %d of one call; call Purge with fewer", len(distinct), limit)
 	case len(distinct) > 1 && bytes > q.options.MaxBodyBytes-purgeFrame:
 		return nil, invalid("uris", "they take %d bytes, more than the %d of one request; call Purge with fewer", bytes, q.options.MaxBodyBytes)
 	}
@@ -211,10 +211,10 @@ func (q *PurgeQueue) check(uris []PurgeURI) (distinct []batch.URI, bytes int, er
 		return nil, 0, err
 	}
 	distinct = make([]batch.URI, 0, len(uris))
-	known := make(map[PurgeURI]bool, len(uris))
+	seen := make(map[PurgeURI]bool, len(uris))
 	for _, u := range uris {
-		if !known[u] {
-			known[u] = true
+		if !seen[u] {
+			seen[u] = true
 			size := len(u.appendJSON(nil)) + len(",")
 			distinct = append(distinct, batch.URI{MatchMode: u.MatchMode, Pattern: u.URIPattern, Modifier: u.CacheKeyModifierRegex, Host: u.host(), Size: size})
 			bytes += size

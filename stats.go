@@ -42,8 +42,8 @@ func newStatsService(c *conn) *StatsService {
 // WAFTopK returns the family that reads the 20 largest groups of WAF hits. It sends nothing. If category is not one of
 // the constants, every call of the family returns a [*ValidationError].
 func (s *StatsService) WAFTopK(category WAFCategory) *StatsFamily[TopKQuery] {
-	dimension, known := wafCategories[category]
-	return s.topK(string(category), known, statsRules{
+	dimension, ok := wafCategories[category]
+	return s.topK(string(category), ok, statsRules{
 		name: "Stats.WAFTopK", path: "/stats/security/waf/topk/", noLimit: true, top: wafTopKRows, dimension: dimension,
 	})
 }
@@ -51,16 +51,16 @@ func (s *StatsService) WAFTopK(category WAFCategory) *StatsFamily[TopKQuery] {
 // TrafficShapingTopK returns the family that reads up to 1,000 of the largest groups of blocking and rate limiting.
 // Otherwise it behaves like WAFTopK.
 func (s *StatsService) TrafficShapingTopK(category TrafficShapingCategory) *StatsFamily[TopKQuery] {
-	dimension, known := shapingCategories[category]
-	return s.topK(string(category), known, statsRules{
+	dimension, ok := shapingCategories[category]
+	return s.topK(string(category), ok, statsRules{
 		name: "Stats.TrafficShapingTopK", path: "/stats/security/trafficshaping/topk/", top: shapingTopKRows, dimension: dimension,
 	})
 }
 
-func (s *StatsService) topK(category string, known bool, rules statsRules) *StatsFamily[TopKQuery] {
+func (s *StatsService) topK(category string, ok bool, rules statsRules) *StatsFamily[TopKQuery] {
 	rules.path, rules.aggregated = rules.path+category, true
 	family := &StatsFamily[TopKQuery]{conn: s.conn, rules: rules}
-	if !known {
+	if !ok {
 		family.refused = invalid("category", "%q is not a category of %s", category, rules.name)
 	}
 	return family

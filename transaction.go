@@ -132,9 +132,9 @@ func (s *PurgeService) SubmitAndWait(ctx context.Context, request PurgeRequest, 
 	return s.wait(ctx, receipt.TransactionID, true, s.conn.fetchTransaction, options)
 }
 
-// wait reads the transaction with read. With an error, it also returns the last state. If known is true, the
+// wait reads the transaction with read. With an error, it also returns the last state. If exists is true, the
 // transaction certainly exists.
-func (s *PurgeService) wait(ctx context.Context, id int64, known bool, read func(context.Context, call) (*Transaction, error), options []WaitOption) (*Transaction, error) {
+func (s *PurgeService) wait(ctx context.Context, id int64, exists bool, read func(context.Context, call) (*Transaction, error), options []WaitOption) (*Transaction, error) {
 	cl := transactionCall(id)
 	if cl.invalid != nil {
 		return nil, cl.invalid
@@ -144,7 +144,7 @@ func (s *PurgeService) wait(ctx context.Context, id int64, known bool, read func
 	if err != nil {
 		return tx, err
 	}
-	w.known = known
+	w.exists = exists
 	err = w.wait(ctx, &item{kind: "transaction", Progress: Progress{ID: cl.id}, read: func(ctx context.Context) (Progress, error) {
 		now, err := read(ctx, cl)
 		if err != nil {

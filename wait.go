@@ -74,7 +74,7 @@ type waiter struct {
 	outage time.Duration
 	report func(Progress)
 
-	known     bool // what it waits for certainly exists, because a response has named it
+	exists    bool // what it waits for certainly exists, because a response has named it
 	failsFast bool // the first item that fails ends the wait, as an Apply needs it
 }
 
@@ -181,8 +181,8 @@ func (p *polling) round(ctx context.Context, polled []*item) (failure, fatal err
 		p.polls++
 		if err == nil {
 			it.Status, it.Percent, it.Complete = states[i].Status, states[i].Percent, states[i].Complete
-			p.known, p.good, p.failures, p.last = true, time.Now(), 0, nil
-		} else if one, all := judgePoll(err, p.known); all || endedBy(ctx, err) {
+			p.exists, p.good, p.failures, p.last = true, time.Now(), 0, nil
+		} else if one, all := judgePoll(err, p.exists); all || endedBy(ctx, err) {
 			fatal = err
 		} else if one {
 			it.err = &waitError{"webdelivery: waiting for " + it.name() + ": " + within(err.Error()), []error{err}}
@@ -228,12 +228,12 @@ func (p *polling) ended(err error, early bool) error {
 
 // judgePoll reports whether the error of a poll means that this item cannot be read, or that nothing can, see
 // [TasksService.Wait]. Otherwise the next poll may succeed.
-func judgePoll(err error, known bool) (endsOne, endsAll bool) {
+func judgePoll(err error, exists bool) (endsOne, endsAll bool) {
 	status, redirected := 0, false
 	if e, ok := errors.AsType[*Error](err); ok {
 		status, redirected = e.status(), e.redirected()
 	}
-	endsAll = errors.Is(err, ErrInvalid) || errors.Is(err, ErrUnauthorized) || !known && (redirected || transport.Misdirected(err))
+	endsAll = errors.Is(err, ErrInvalid) || errors.Is(err, ErrUnauthorized) || !exists && (redirected || transport.Misdirected(err))
 	return transport.Final(status) || errors.Is(err, ErrResponseTooLarge), endsAll
 }
 

@@ -24,8 +24,8 @@ type document struct {
 
 // add adds an entry on the current line. It returns an error if there are too many.
 func (d *document) add(entry string) error {
-	if most := cmp.Or(d.most, maxEntries); d.entries == most {
-		return fmt.Errorf("the feed has more than %d entries; split it", most)
+	if limit := cmp.Or(d.limit, maxEntries); d.entries == limit {
+		return fmt.Errorf("the feed has more than %d entries; split it", limit)
 	}
 	d.entries++
 	d.Entries = append(d.Entries, entry)

@@ -49,7 +49,7 @@ type Reader struct {
 	Places  []string // feed and line of each entry, such as feed.txt:3
 
 	transport http.RoundTripper // for downloads; default http.DefaultTransport
-	most      int               // maximum number of entries in a feed; default maxEntries
+	limit     int               // maximum number of entries in a feed; default maxEntries
 }
 
 // Read reads feeds, each a file name or an http or https URL, and stops at the first error. The error names the feed

@@ -85,7 +85,7 @@ func TestLongFeeds(t *testing.T) {
 	ended, stop := context.WithCancel(t.Context())
 	stop()
 	for format, write := range map[string]func(n int) string{"plain": csv, "csv": csv, "json": json} {
-		r := Reader{Format: format, Column: "1", most: 5}
+		r := Reader{Format: format, Column: "1", limit: 5}
 		require.NoError(t, r.Parse(t.Context(), "f", "", strings.NewReader(write(5))))
 		err := r.Parse(t.Context(), "f", "", strings.NewReader(write(6)))
 		require.ErrorContains(t, err, ": the feed has more than 5 entries", format)

@@ -78,9 +78,9 @@ func parseFilter(p part) (Filter, error) {
 
 // quote truncates and quotes a text for an error.
 func quote(s string) string {
-	const most = 100
-	if len(s) > most {
-		s = s[:most] + "..."
+	const limit = 100
+	if len(s) > limit {
+		s = s[:limit] + "..."
 	}
 	return strconv.Quote(s)
 }

@@ -142,10 +142,10 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Limiter, error) {
 
 func (l *Limiter) budget(customer string) *budget {
 	tag := l.prefix + ":{" + customer + "}:" // the braces keep the keys on one node of a cluster
-	known, _ := l.budgets.LoadOrStore(customer, &budget{
+	value, _ := l.budgets.LoadOrStore(customer, &budget{
 		Limiter: l, keys: []string{tag + "1", tag + "2", tag + "turn", tag + "accepted"}, head: make(chan struct{}, 1),
 	})
-	return known.(*budget)
+	return value.(*budget)
 }
 
 // Acquire blocks until a purge may be sent, and returns a permit for it, which expires after 10 s. If none can be had
@@ -309,10 +309,10 @@ func (l *budget) ask(ctx context.Context, token string) reply {
 // permit returns the permit for a token. Its Done waits for Redis, so that a program may exit after its last purge.
 func (l *budget) permit(expires time.Time, token string) webdelivery.Permit {
 	return webdelivery.Permit{Expires: expires, Done: func(ctx context.Context, arrived time.Time, status int) {
-		known := make(chan struct{})
-		go func() { l.end(ctx, token, arrived, status); close(known) }()
+		ended := make(chan struct{})
+		go func() { l.end(ctx, token, arrived, status); close(ended) }()
 		select {
-		case <-known:
+		case <-ended:
 		case <-ctx.Done():
 		}
 	}}

@@ -46,9 +46,9 @@ func (e *RemoteError) Unwrap() (causes []error) {
 	if e.Transaction != nil {
 		causes = append(causes, e.Transaction)
 	}
-	for _, known := range sentinels {
-		if slices.Contains(e.Matches, known.Error()) {
-			causes = append(causes, known)
+	for _, sentinel := range sentinels {
+		if slices.Contains(e.Matches, sentinel.Error()) {
+			causes = append(causes, sentinel)
 		}
 	}
 	return causes
@@ -57,9 +57,9 @@ func (e *RemoteError) Unwrap() (causes []error) {
 func remote(err error) *RemoteError {
 	e := &RemoteError{Message: oneLine(err)}
 	e.Transaction, _ = errors.AsType[*webdelivery.TransactionError](err)
-	for _, known := range sentinels {
-		if errors.Is(err, known) {
-			e.Matches = append(e.Matches, known.Error())
+	for _, sentinel := range sentinels {
+		if errors.Is(err, sentinel) {
+			e.Matches = append(e.Matches, sentinel.Error())
 		}
 	}
 	if response, ok := errors.AsType[*webdelivery.Error](err); ok {

@@ -165,15 +165,15 @@ func (q *Queue) exchange(ctx context.Context) {
 		length = pipe.XLen(ctx, all[0])
 	}
 	q.mu.Unlock()
-	known, sent := pipe.MGet(ctx, keys...), time.Now()
+	states, sent := pipe.MGet(ctx, keys...), time.Now()
 	_, err := pipe.Exec(ctx)
 
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if values := known.Val(); values != nil {
+	if values := states.Val(); values != nil {
 		q.heard, q.length = time.Now(), length.Val()
-		if last, _ := values[0].(string); last != q.known {
-			q.known, q.seen, q.beat = last, time.Now(), beat{}
+		if last, _ := values[0].(string); last != q.lastBeat {
+			q.lastBeat, q.seen, q.beat = last, time.Now(), beat{}
 			_ = json.Unmarshal([]byte(last), &q.beat) //nolint:musttag // "" if Redis has lost it
 		}
 		for i, c := range calls {
@@ -208,7 +208,7 @@ func (q *Queue) troubleLocked(err error) {
 func (q *Queue) noteLocked(c *call, text string, found bool, err error) {
 	added := c.added
 	if c.added = found; found {
-		c.known = text
+		c.stored = text
 	}
 	switch {
 	case strings.HasPrefix(text, "{"):
@@ -217,7 +217,7 @@ func (q *Queue) noteLocked(c *call, text string, found bool, err error) {
 		q.endLocked(c, result{})
 	case added && !found: // Redis has lost the call
 		c.since = time.Now()
-	case !found && err == nil && c.known == "":
+	case !found && err == nil && c.stored == "":
 		q.endLocked(c, result{err: failed(c.uris, ErrFull, webdelivery.OutcomeNotApplied)})
 	case !found && err == nil: // it was lost, and may have been sent
 		q.endLocked(c, result{err: ErrFull})

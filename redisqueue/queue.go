@@ -57,13 +57,13 @@ type Queue struct {
 	stores  []stored         // results to be stored
 	length  int64            // of the stream, as last seen
 
-	known  string    // the last beat, as stored
-	beat   beat      // the same
-	seen   time.Time // when this process first saw it
-	rest   time.Time // until then, this process does not become the sender
-	fails  int       // terms in a row in which it could not purge
-	unsent time.Time // since when there are calls and no sender
-	term   *term     // nil if this process is not the sender
+	lastBeat string    // as stored
+	beat     beat      // the same
+	seen     time.Time // when this process first saw it
+	rest     time.Time // until then, this process does not become the sender
+	fails    int       // terms in a row in which it could not purge
+	unsent   time.Time // since when there are calls and no sender
+	term     *term     // nil if this process is not the sender
 }
 
 // call is a call of this process.
@@ -73,7 +73,7 @@ type call struct {
 	payload string        // the same as JSON
 	since   time.Time     // when it was to be added
 	added   bool          // it is in Redis
-	known   string        // what Redis knows of it: the ID of its entry, and what the service has accepted
+	stored  string        // what Redis has of it: the ID of its entry, and what the service has accepted
 	ended   chan struct{} // closed when it has a result
 	result  result
 }
@@ -243,7 +243,7 @@ func (q *Queue) leave(ctx context.Context, c *call) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	why := cmp.Or(q.beat.Why, "the call waits for a purge permit or for the response to its request")
-	_, accepted, _ := strings.Cut(c.known, " ")
+	_, accepted, _ := strings.Cut(c.stored, " ")
 	receipts := decode(accepted).receipts
 	if q.trouble != nil {
 		why = q.trouble.Error() // as a text: it may match another caller's context

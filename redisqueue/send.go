@@ -57,7 +57,7 @@ type entry struct {
 	uris     []webdelivery.PurgeURI // nil if they are unreadable
 	size     int                    // in bytes, or less if it only waits for its transactions
 	added    time.Time
-	known    result // what the service has accepted
+	accepted result // what the service has accepted
 	stop     context.CancelFunc
 }
 
@@ -74,7 +74,7 @@ func (q *Queue) worksLocked() bool { return len(q.calls) > 0 || q.closing.IsZero
 
 // orderLocked returns what this process tells Redis, with its next beat if it is the sender or wants to become it.
 func (q *Queue) orderLocked(why string) order {
-	t, own := q.term, len(q.calls) > 0
+	t, calls := q.term, len(q.calls) > 0
 	if t != nil && t.Err() != nil && t.failure == nil && q.ctx.Err() == nil {
 		q.endTermLocked() // its lease has ended
 		t = nil
@@ -82,9 +82,9 @@ func (q *Queue) orderLocked(why string) order {
 	if t != nil {
 		q.checkLocked(t)
 	}
-	o := order{Known: q.known, Name: q.process, Last: "0-0", Room: atOnceBytes}
+	o := order{Known: q.lastBeat, Name: q.process, Last: "0-0", Room: atOnceBytes}
 	next, writes := beat{q.beat.Number + 1, q.process, q.options.Lease, cmp.Or(why, q.beat.Why), q.beat.Fails}, true
-	if !own {
+	if !calls {
 		next.Lease = min(next.Lease, idleLease)
 	}
 	switch {
@@ -93,7 +93,7 @@ func (q *Queue) orderLocked(why string) order {
 		if q.beat.Sender != q.process {
 			free -= q.beat.Lease
 		}
-		if writes = free > 0 && (own || q.worksLocked() && q.length > 0); !writes {
+		if writes = free > 0 && (calls || q.worksLocked() && q.length > 0); !writes {
 			q.unsent = time.Now()
 		}
 		writes = writes && (time.Now().After(q.rest) || time.Since(q.unsent) > unwanted)
@@ -161,7 +161,7 @@ func (q *Queue) condemnLocked(t *term, fails []string) {
 	for _, e := range t.open {
 		untried := len(fails) < mostTries || slices.ContainsFunc(fails, func(last string) bool { return later(e.id, last) })
 		if !untried && time.Since(e.added) > q.options.Lease { // a new password may take seconds to arrive
-			q.storeLocked(t, e, result{e.known.receipts, t.failure}, q.options.Keep)
+			q.storeLocked(t, e, result{e.accepted.receipts, t.failure}, q.options.Keep)
 		}
 	}
 }
@@ -177,7 +177,7 @@ func later(id, other string) bool {
 // sentLocked notes the reply to an order that was sent at a certain time.
 func (q *Queue) sentLocked(o order, r reply, sent time.Time) {
 	q.stores = q.stores[len(o.Store):]
-	if o.Beat == "" || o.Beat != q.known || q.beat.Sender == "" {
+	if o.Beat == "" || o.Beat != q.lastBeat || q.beat.Sender == "" {
 		q.endTermLocked()
 		return
 	}
@@ -205,7 +205,7 @@ func (q *Queue) sentLocked(o order, r reply, sent time.Time) {
 		e.added = time.Now().Add(-time.Duration(found.Age * float64(time.Millisecond)))
 		_ = json.Unmarshal([]byte(found.URIs), &e.uris) // without URIs, it is refused
 		_, accepted, _ := strings.Cut(found.Known, " ")
-		e.known = decode(accepted)
+		e.accepted = decode(accepted)
 		t.open[e.call], t.bytes = e, t.bytes+e.size
 		ctx, stop := context.WithCancel(t)
 		e.stop = stop
@@ -238,7 +238,7 @@ func (q *Queue) storeLocked(t *term, e *entry, r result, life time.Duration) {
 // purge purges an entry and has its result stored, unless the term has ended, the caller has left, or this process
 // cannot purge, so that another one is to try. Of what the service has accepted, it only waits for the transactions.
 func (q *Queue) purge(ctx context.Context, t *term, e *entry) {
-	r, stands := e.known, true
+	r, stands := e.accepted, true
 	if r.receipts == nil {
 		r, stands = q.submit(ctx, t, e)
 	}

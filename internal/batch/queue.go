@@ -234,11 +234,11 @@ func (q *Queue) searchLocked(r *request) {
 
 // learnSizeLocked learns from a response which size a gateway lets pass. It grows again with each request that has it.
 func (q *Queue) learnSizeLocked(bytes int, response Response) {
-	most := &q.limits.MaxBytes
+	limit := &q.limits.MaxBytes
 	if response.TooLarge {
-		*most = min(*most, max(bytes/2, leastBytes))
-	} else if response.Err == nil && bytes > *most-*most/16 {
-		*most = min(*most+*most/16, q.options.MaxBytes)
+		*limit = min(*limit, max(bytes/2, leastBytes))
+	} else if response.Err == nil && bytes > *limit-*limit/16 {
+		*limit = min(*limit+*limit/16, q.options.MaxBytes)
 	}
 }
 

@@ -81,7 +81,7 @@ func (r *request) nextPart() *part {
 		r.parts = slices.DeleteFunc(r.parts, func(other *part) bool { return other == p })
 		p.uris = slices.DeleteFunc(p.uris, r.settle)
 		groups := r.queue.hosts.divide(p.uris, r.failed.Err == nil)
-		if most := r.queue.limits.MaxBytes; len(groups) == 1 && len(p.uris) > 1 && sizeOf(p.uris) > most+most/16 {
+		if limit := r.queue.limits.MaxBytes; len(groups) == 1 && len(p.uris) > 1 && sizeOf(p.uris) > limit+limit/16 {
 			groups = halves(p.uris)
 		}
 		if len(groups) == 1 {

@@ -78,18 +78,18 @@ func Stored(held, add, remove []Entry) (*Changes, *Misfit) {
 	}
 	slices.Sort(c.Remove)
 	kept, removed := c.Split()
-	known := make(map[Meaning]string, len(held)+len(add))
+	reasons := make(map[Meaning]string, len(held)+len(add))
 	for _, e := range kept {
-		known[e.Meaning] = "is in the list already, and stays"
+		reasons[e.Meaning] = "is in the list already, and stays"
 	}
 	for _, e := range removed {
-		known[e.Meaning] = "is also removed"
+		reasons[e.Meaning] = "is also removed"
 	}
 	for i, e := range add {
-		if reason := known[e.Meaning]; reason != "" {
+		if reason := reasons[e.Meaning]; reason != "" {
 			return nil, &Misfit{fmt.Sprintf("add[%d]", i), fmt.Sprintf("%q %s", e.Text, reason)}
 		}
-		known[e.Meaning] = "comes twice"
+		reasons[e.Meaning] = "comes twice"
 	}
 	return c, nil
 }
@@ -97,12 +97,12 @@ func Stored(held, add, remove []Entry) (*Changes, *Misfit) {
 // OneKind returns the changes of a stored plan that only adds or only removes entries: those that are still to be made,
 // whatever else has changed. An entry that was added again has another id, and stays: Check tells.
 func OneKind(held, add, remove []Entry) *Changes {
-	c, known := &Changes{Held: held, Add: SetOf(held).Lacking(add), oneKind: true, gone: remove}, make(map[string]string, len(remove))
+	c, texts := &Changes{Held: held, Add: SetOf(held).Lacking(add), oneKind: true, gone: remove}, make(map[string]string, len(remove))
 	for _, e := range remove {
-		known[e.ID] = e.Text
+		texts[e.ID] = e.Text
 	}
 	for i, e := range held {
-		if text, found := known[e.ID]; found && text == e.Text {
+		if text, found := texts[e.ID]; found && text == e.Text {
 			c.Remove = append(c.Remove, i)
 		}
 	}

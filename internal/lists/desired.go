@@ -24,8 +24,8 @@ type Desired struct {
 // NewDesired parses the texts. Of several entries with the same meaning it keeps the first. most is the maximum number
 // of entries in a list. If no list can contain all the texts, NewDesired stops, and [Desired.Impossible] reports the
 // problems. Entries that overlap a range of leaveOut are left out. The only error is that of the context.
-func NewDesired(ctx context.Context, texts []string, leaveOut []netip.Prefix, most int) (*Desired, error) {
-	d := &Desired{Set: NewSet(min(len(texts), most)), texts: texts}
+func NewDesired(ctx context.Context, texts []string, leaveOut []netip.Prefix, limit int) (*Desired, error) {
+	d := &Desired{Set: NewSet(min(len(texts), limit)), texts: texts}
 	strange, out := NewSet(0), rangesOf(leaveOut, inIPv6)
 	for i, text := range texts {
 		if i%1024 == 1023 && ctx.Err() != nil { // millions of texts take seconds
@@ -41,7 +41,7 @@ func NewDesired(ctx context.Context, texts []string, leaveOut []netip.Prefix, mo
 		} else {
 			strange.Add(opaque(text))
 		}
-		if d.mixed != nil || len(strange.Entries) > most {
+		if d.mixed != nil || len(strange.Entries) > limit {
 			break
 		}
 	}
@@ -78,11 +78,11 @@ func (d *Desired) Aggregate() {
 
 // Impossible yields the index and problem of each offending text if no list can contain all the texts, because more than
 // most are unreadable, or of one text if readable ones are of both types.
-func (d *Desired) Impossible(most int) iter.Seq2[int, error] {
+func (d *Desired) Impossible(limit int) iter.Seq2[int, error] {
 	if d.mixed != nil {
 		return func(yield func(int, error) bool) { yield(d.mixedAt, d.mixed) }
 	}
-	if len(d.Entries)-d.readable <= most {
+	if len(d.Entries)-d.readable <= limit {
 		return problems(nil, "", nil)
 	}
 	return problems(d.texts, "", func(Meaning) bool { return false })

@@ -12,7 +12,7 @@ import (
 
 // Removals returns how many of size entries a limit allows removing: -1 all of them, and 0 a fifth. Of a small list that
 // is up to three entries, but never more than half, because an empty feed must not empty a list.
-func Removals(limit, size int) (most int) {
+func Removals(limit, size int) (allowed int) {
 	switch limit {
 	case -1:
 		return size

@@ -59,7 +59,7 @@ type Caller struct {
 
 	since   time.Time // first request for a permit
 	refused time.Time // last refusal; zero if never refused
-	own     int       // refusals that were not about the pace
+	alone   int       // refusals that were not about the pace
 }
 
 // waiter is a caller in Acquire.
@@ -106,7 +106,7 @@ func (l *Limiter) enter(ctx context.Context, c *Caller) *waiter {
 		l.forget()
 	}
 	if l.rate > 0 && len(l.queue) == 0 && now.Sub(l.active) > rest {
-		l.rate = most
+		l.rate = highest
 	}
 	l.active = now
 	if c.since.IsZero() {

@@ -108,11 +108,11 @@ func TestRate(t *testing.T) {
 		for range 100 {
 			p.Accepted()
 		}
-		assert.InDelta(t, most, l.rate, 0)
+		assert.InDelta(t, highest, l.rate, 0)
 		p.Refused(0)
 		time.Sleep(rest + 1)
 		granted(t, l, patient())
-		assert.InDelta(t, most, l.rate, 0, "there was nothing to send")
+		assert.InDelta(t, highest, l.rate, 0, "there was nothing to send")
 		time.Sleep(busy)
 		granted(t, l, patient())
 		assert.Zero(t, l.rate)

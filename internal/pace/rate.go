@@ -6,11 +6,11 @@ import "time"
 // raises it by a fixed amount, so that of two processes that share the limit, the slower one catches up. They try at
 // random moments, so if they want more than the limit, about half of their requests are refused.
 const (
-	first  = 1.       // after the first refusal
-	keep   = 12. / 13 // of the rate, with each further refusal
-	gain   = 1. / 16  // with each accepted purge
-	lowest = 1. / 6
-	most   = 3. / 2 // less than the service's limit, so that others find gaps
+	first   = 1.       // after the first refusal
+	keep    = 12. / 13 // of the rate, with each further refusal
+	gain    = 1. / 16  // with each accepted purge
+	lowest  = 1. / 6
+	highest = 3. / 2 // less than the service's limit, so that others find gaps
 
 	busy = time.Minute     // after this time without a refusal, only the slots limit
 	rest = 2 * time.Second // a process with nothing to send for so long uses less than its share, and may begin with the most
@@ -60,26 +60,26 @@ func (p *Permit) Refused(after time.Duration) Refusal {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	after = min(after, c.Patience)
-	own := !c.refused.IsZero() && l.accepted.After(c.refused)
+	alone := !c.refused.IsZero() && l.accepted.After(c.refused)
 	c.refused, l.active = now, now
 	if l.refusing.IsZero() {
 		l.refusing = now
 	}
 	switch {
 	case l.rate > 0:
-		l.rate = max(lowest, l.rate*keep) // even if own: it may be about the pace
+		l.rate = max(lowest, l.rate*keep) // even if alone: it may be about the pace
 		l.refused = now
-	case !own:
+	case !alone:
 		l.rate, l.refused = first, now
 	}
 	l.spread(now)
-	r := Refusal{Wait: max(after, l.next.Sub(now)), Everybody: !own, Since: latest(l.refusing, c.since)}
+	r := Refusal{Wait: max(after, l.next.Sub(now)), Everybody: !alone, Since: latest(l.refusing, c.since)}
 	switch {
-	case !own:
+	case !alone:
 		l.resume = latest(l.resume, now.Add(r.Wait))
 	case after == 0:
-		r.Wait = seconds(min(shortest<<min(c.own, 10), longest).Seconds() * (0.5 + l.random()/2))
-		c.own++
+		r.Wait = seconds(min(shortest<<min(c.alone, 10), longest).Seconds() * (0.5 + l.random()/2))
+		c.alone++
 	}
 	l.serve(now)
 	return r
@@ -93,7 +93,7 @@ func (p *Permit) Accepted() {
 	now := time.Now()
 	l.accepted, l.refusing = now, time.Time{}
 	if l.rate > 0 {
-		l.rate = min(most, l.rate+gain)
+		l.rate = min(highest, l.rate+gain)
 	}
 	if l.resume.After(now) {
 		l.resume = time.Time{} // so the service did not mean everybody

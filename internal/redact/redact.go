@@ -47,9 +47,9 @@ func NewFinder(secrets ...Secret) *Finder {
 
 // Text returns at most the first most bytes of a text, without secrets. It searches Margin bytes more. If the text is
 // longer, a secret may be cut at the end of these, so Text drops the last Margin bytes of what it has searched.
-func (f *Finder) Text(text string, most int) string {
-	cut := len(text) >= most+Margin
-	text = text[:min(len(text), most+Margin)]
+func (f *Finder) Text(text string, limit int) string {
+	cut := len(text) >= limit+Margin
+	text = text[:min(len(text), limit+Margin)]
 	for _, secret := range f.compiled() {
 		text = secret.ReplaceAllLiteralString(text, Mark)
 	}
@@ -59,7 +59,7 @@ func (f *Finder) Text(text string, most int) string {
 	if cut {
 		text = text[:max(0, len(text)-Margin)]
 	}
-	return text[:min(len(text), most)]
+	return text[:min(len(text), limit)]
 }
 
 // Error returns err if its text contains no secret. Otherwise it returns an error with the redacted text, which matches
@@ -90,8 +90,8 @@ func expression(secret string) string {
 			b.WriteRune(r)
 			continue
 		}
-		own := regexp.QuoteMeta(string(r))
-		b.WriteString(`(?:` + own + `|(?i:` + strings.Join(escapes(r), "|") + `))`)
+		itself := regexp.QuoteMeta(string(r))
+		b.WriteString(`(?:` + itself + `|(?i:` + strings.Join(escapes(r), "|") + `))`)
 	}
 	return b.String()
 }

@@ -44,7 +44,7 @@ type Position struct {
 	Shortened bool // late rows are recognized for a shorter time than the run asked for, because there are too many
 
 	recent []second // from First on, up to the second of the last row
-	known  int64    // rows in recent
+	kept   int64    // rows in recent
 	keep   int64    // how many seconds before the last two stay in recent
 }
 
@@ -92,7 +92,7 @@ func (d perDay) plus(day, n int64) perDay {
 
 // Clone returns an independent copy. Its cost depends on the number of seconds, not on that of rows.
 func (p *Position) Clone() *Position {
-	c := &Position{counted: p.counted, recent: slices.Clone(p.recent), known: p.known, keep: p.keep, Shortened: p.Shortened}
+	c := &Position{counted: p.counted, recent: slices.Clone(p.recent), kept: p.kept, keep: p.keep, Shortened: p.Shortened}
 	for i, s := range c.recent {
 		c.recent[i].sums = slices.Clip(s.sums) // the clone's next row needs another array
 	}
@@ -143,7 +143,7 @@ func (p *Position) add(at time.Time, sum Sum) {
 	if s.sums = append(s.sums, sum); at.Nanosecond() == 0 {
 		s.full++
 	}
-	for p.known++; p.known > maxRecent && len(p.recent) > 2; {
+	for p.kept++; p.kept > maxRecent && len(p.recent) > 2; {
 		p.Shortened = true
 		p.forget(p.First + 1)
 	}
@@ -156,7 +156,7 @@ func (p *Position) forget(before int64) {
 		if p.recent = p.recent[1:]; s.rows() == 0 {
 			continue
 		}
-		p.known -= s.rows()
+		p.kept -= s.rows()
 		if p.Days = p.Days.plus(day, s.rows()); dayOf(p.First-1) < day {
 			p.Midnights, p.Firsts = p.Midnights.plus(day, s.full), p.Firsts.plus(day, s.rows())
 		}
@@ -167,7 +167,7 @@ func (p *Position) forget(before int64) {
 // MarshalJSON encodes the position.
 func (p *Position) MarshalJSON() ([]byte, error) {
 	s := p.counted
-	s.Recent = make([]byte, 0, 8*p.known+4*int64(len(p.recent)))
+	s.Recent = make([]byte, 0, 8*p.kept+4*int64(len(p.recent)))
 	for _, r := range p.recent {
 		s.Recent = binary.AppendUvarint(binary.AppendUvarint(s.Recent, uint64(len(r.sums))), uint64(r.full)) //nolint:gosec // not negative
 		for _, sum := range r.sums {
@@ -205,6 +205,6 @@ func (p *Position) UnmarshalJSON(b []byte) error {
 		return fmt.Errorf("%d rows until %v, and %d sums of rows", s.Handed, s.Latest, rows)
 	}
 	s.Start, s.Until, s.Asked, s.Latest, s.Recent = s.Start.UTC(), s.Until.UTC(), s.Asked.UTC(), s.Latest.UTC(), nil
-	p.counted, p.recent, p.known = s, recent, rows
+	p.counted, p.recent, p.kept = s, recent, rows
 	return nil
 }

@@ -56,7 +56,7 @@ func TestTooManyRows(t *testing.T) {
 	for i := range 5 {
 		p.add(noon.Add(time.Duration(i)*time.Second), Sum(i))
 	}
-	p.known = 5_499_999 // as if each of the others were there, which takes seconds and 100 MB
+	p.kept = 5_499_999 // as if each of the others were there, which takes seconds and 100 MB
 	p.add(noon.Add(5*time.Second), 5)
 	assert.False(t, p.Shortened)
 	p.add(noon.Add(6*time.Second), 6)

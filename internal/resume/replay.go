@@ -39,9 +39,9 @@ func (r *Replay) Take(at time.Time, sum Sum) (isNew bool, err error) {
 	unix := at.Unix()
 	if unix != r.previous.Unix() {
 		r.left = nil
-		if known := r.position.at(unix).sums; len(known) > 0 {
-			r.left = make(map[Sum]int, len(known))
-			for _, sum := range known {
+		if sums := r.position.at(unix).sums; len(sums) > 0 {
+			r.left = make(map[Sum]int, len(sums))
+			for _, sum := range sums {
 				r.left[sum]++
 			}
 		}

@@ -15,6 +15,6 @@ type Limit struct {
 
 // Redactor removes secrets from errors.
 type Redactor interface {
-	Excerpt(text []byte, most int) []byte // the first most bytes of a text, without secrets
-	Error(err error) error                // err, without secrets in its text
+	Excerpt(text []byte, limit int) []byte // the first bytes of a text, up to the limit, without secrets
+	Error(err error) error                 // err, without secrets in its text
 }

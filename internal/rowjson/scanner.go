@@ -150,8 +150,8 @@ func anyNumber(text []byte, start, i int) (end int) {
 
 // word is anyValue for true, false and null.
 func word(text []byte, start int) (end int) {
-	for _, known := range [...]string{"null", "true", "false"} {
-		if end = start + len(known); end <= len(text) && string(text[start:end]) == known {
+	for _, literal := range [...]string{"null", "true", "false"} {
+		if end = start + len(literal); end <= len(text) && string(text[start:end]) == literal {
 			return end
 		}
 	}

@@ -117,9 +117,9 @@ func beginsNumber(text []byte) bool { return len(text) > 0 && (text[0] == '-' ||
 func (v Value) Time() (time.Time, error) { return v.TimeAfter(new(wire.Date)) }
 
 // TimeAfter is Time with the date of the previous timestamp, which saves time.
-func (v Value) TimeAfter(known *wire.Date) (time.Time, error) {
+func (v Value) TimeAfter(last *wire.Date) (time.Time, error) {
 	if v.isText() {
-		if at, ok := wire.PlainTimestamp(v.inner(), known); ok {
+		if at, ok := wire.PlainTimestamp(v.inner(), last); ok {
 			return at, nil
 		}
 		if at, err := wire.ParseTimestamp(string(v.text())); err == nil {
@@ -133,7 +133,7 @@ func (v Value) TimeAfter(known *wire.Date) (time.Time, error) {
 func (v Value) Addr() (netip.Addr, error) { return v.addr(nil) }
 
 // addr is Addr with the known texts of the column.
-func (v Value) addr(known *texts) (netip.Addr, error) {
+func (v Value) addr(cache *texts) (netip.Addr, error) {
 	if v.isText() {
 		if addr, end := ipv4At(v.raw, 0); end > 0 {
 			return addr, nil
@@ -141,7 +141,7 @@ func (v Value) addr(known *texts) (netip.Addr, error) {
 		if addr, end := ipv6At(v.raw, 0); end > 0 {
 			return addr, nil
 		}
-		if addr, err := netip.ParseAddr(known.of(v)); err == nil && !v.isBroken() { // a zone may be any text
+		if addr, err := netip.ParseAddr(cache.of(v)); err == nil && !v.isBroken() { // a zone may be any text
 			return addr, nil
 		}
 	}

@@ -177,14 +177,14 @@ func (c *call) admit(rt route) error {
 }
 
 // parseQuery rejects unknown parameters, duplicates, and parameters without a value.
-func (c *call) parseQuery(known []string) error {
+func (c *call) parseQuery(names []string) error {
 	query, err := url.ParseQuery(c.r.URL.RawQuery)
 	if err != nil {
 		return refuse(http.StatusBadRequest, "malformed query string")
 	}
 	for name, values := range query {
 		switch {
-		case !slices.Contains(known, name):
+		case !slices.Contains(names, name):
 			return refuse(http.StatusBadRequest, "unknown query parameter %q", name)
 		case len(values) > 1:
 			return refuse(http.StatusBadRequest, "query parameter %q is given %d times", name, len(values))

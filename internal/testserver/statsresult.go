@@ -185,17 +185,17 @@ func (q *statsQuery) groupRows(ctx context.Context, row func([]byte) error) (tot
 func (q *statsQuery) countGroups(ctx context.Context) []group {
 	hit := len(q.columns) - 1
 	var groups []group
-	known := map[string]int{} // index into groups by the values in JSON
+	seen := map[string]int{} // index into groups by the values in JSON
 	var key []byte
 	for e := range q.matching(ctx) {
 		key = key[:0]
 		for _, c := range q.columns[:hit] {
 			key = append(c.of(e).appendJSON(key), ',')
 		}
-		at, ok := known[string(key)]
+		at, ok := seen[string(key)]
 		if !ok {
 			at = len(groups)
-			known[string(key)] = at
+			seen[string(key)] = at
 			groups = append(groups, q.newGroup(e))
 		}
 		groups[at][hit].number++

@@ -138,23 +138,23 @@ func (t *Transport) Ask(ctx context.Context) (username string, password redact.S
 func (s *Secrets) Text(text string) string { return s.finder().Text(text, redact.Most) }
 
 // Excerpt returns at most the first most bytes of a text, without secrets.
-func (s *Secrets) Excerpt(text []byte, most int) []byte {
+func (s *Secrets) Excerpt(text []byte, limit int) []byte {
 	if len(text) == 0 {
 		return nil
 	}
-	text = text[:min(len(text), most+redact.Margin)] // more is not searched, so it is not copied
-	return []byte(s.finder().Text(string(text), most))
+	text = text[:min(len(text), limit+redact.Margin)] // more is not searched, so it is not copied
+	return []byte(s.finder().Text(string(text), limit))
 }
 
 // RequestID returns the id that a service or gateway gave to a request, on one line, cut at 128 bytes, without secrets;
 // "" if the response has none.
 func (s *Secrets) RequestID(h http.Header) string {
-	const most = 128
+	const limit = 128
 	id := cmp.Or(h.Get("X-Request-Id"), h.Get("X-Correlation-Id"))
 	if id == "" {
 		return ""
 	}
-	return redact.Line(s.finder().Text(id, most))
+	return redact.Line(s.finder().Text(id, limit))
 }
 
 // Learn adds the token of a session that the user has created.

@@ -93,13 +93,13 @@ func (p Policy) decide(s situation) verdict {
 		return p.decideTooFast(s)
 	}
 	wait := cmp.Or(s.asked, s.backoff)
-	most := p.MaxAttempts
+	attempts := p.MaxAttempts
 	if s.class == Once {
-		most = min(most, 3)
+		attempts = min(attempts, 3)
 	}
 	repeatable := s.class != Once || s.outcome == outcomes.NotApplied // a retry can do no harm
 	late := !s.deadline.IsZero() && s.deadline.Sub(s.now) <= wait
-	if s.single || !s.transient || !repeatable || wait > p.MaxWait || s.failures+1 >= most || late {
+	if s.single || !s.transient || !repeatable || wait > p.MaxWait || s.failures+1 >= attempts || late {
 		return verdict{}
 	}
 	return verdict{action: retry, wait: wait}

@@ -59,10 +59,10 @@ type Shown int64
 
 // UnmarshalJSON decodes a number, which may be quoted.
 func (n *Shown) UnmarshalJSON(b []byte) error {
-	const most = 1 << 53
+	const largest = 1 << 53
 	f, _ := strconv.ParseFloat(strings.Trim(string(b), `"`), 64) // infinite if it is too large
 	if strings.ContainsAny(string(b), "0123456789") {
-		*n = Shown(math.Floor(min(max(f, -most), most)))
+		*n = Shown(math.Floor(min(max(f, -largest), largest)))
 	}
 	return nil
 }
