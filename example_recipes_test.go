@@ -2,58 +2,37 @@ package webdelivery_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
-// entryOf returns the number of the first entry that an error says is invalid.
-func entryOf(err error) (number int, ok bool) {
-	if wrong, invalid := errors.AsType[*webdelivery.ValidationError](err); invalid {
-		return wrong.Index()
-	}
-	return 0, false
-}
-
-// undo takes back what a plan has changed. What others have added or removed since, and the plan did not, it leaves alone.
+// undo takes back what a plan has changed, and leaves alone what others have added or removed since.
 func undo(ctx context.Context, client *webdelivery.Client, plan *webdelivery.Plan) error {
 	var removed []string
 	for _, entry := range plan.Remove {
 		removed = append(removed, entry.Entry)
 	}
 	tasks, err := client.NetworkLists.AddEntries(ctx, plan.ListID, removed)
-	var odd error // names the entries that the SDK cannot add
-	for i, wrong := entryOf(err); wrong; i, wrong = entryOf(err) {
-		if odd == nil {
-			odd = err
-		}
-		removed = slices.Delete(removed, i, i+1)
-		tasks, err = client.NetworkLists.AddEntries(ctx, plan.ListID, removed)
-	}
 	if err == nil {
 		_, err = client.Tasks.WaitAll(ctx, tasks) // so that no address is uncovered for a moment
 	}
-	if err != nil {
-		return fmt.Errorf("add what the plan has removed: %w", err)
+	if err == nil {
+		_, err = client.NetworkLists.RemoveEntries(ctx, plan.ListID, plan.Add)
 	}
-	if _, err := client.NetworkLists.RemoveEntries(ctx, plan.ListID, plan.Add); err != nil {
-		return fmt.Errorf("remove what the plan has added: %w", err)
-	}
-	return odd
+	return err
 }
 
 func Example_undoAPlan() {
 	srv, client := recipeService(webdeliverytest.WithDeployDuration(0))
 	defer srv.Close()
 	ctx := context.Background()
-	id := srv.AddNetworkList(webdeliverytest.NetworkListSpec{Name: "blocklist", Entries: []string{"192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.5", "192.0.2.6-192.0.2.9"}})
+	id := srv.AddNetworkList(webdeliverytest.NetworkListSpec{Name: "blocklist", Entries: []string{"192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.5"}})
 	plan, err := client.NetworkLists.Plan(ctx, id, []string{"192.0.2.1", "192.0.2.2", "192.0.2.3", "203.0.113.7"}, webdelivery.PlanOptions{})
 	if err == nil {
 		_, err = client.NetworkLists.Apply(ctx, plan, webdelivery.ApplyOptions{})
@@ -64,7 +43,7 @@ func Example_undoAPlan() {
 	fmt.Println(err, srv.Entries(id))
 	// Output:
 	// <nil> [192.0.2.1 192.0.2.2 192.0.2.3 203.0.113.7]
-	// webdelivery: invalid entries[1]: "192.0.2.6-192.0.2.9" is neither an IP address, a CIDR range nor an ISO 3166-1 country code [192.0.2.1 192.0.2.2 192.0.2.3 192.0.2.5]
+	// <nil> [192.0.2.1 192.0.2.2 192.0.2.3 192.0.2.5]
 }
 
 // wafSpike returns the hits of the last complete five minutes, and the mean of the hour before.

@@ -183,7 +183,7 @@ func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []str
 		return nil, err
 	}
 	changes := wanted.Compare(held, options.AddOnly, options.RemoveOnly)
-	undated := 0
+	undated, unprotected := 0, len(held)-len(changes.Remove)
 	if options.Protect != nil {
 		changes.Remove = slices.DeleteFunc(changes.Remove, func(i int) bool {
 			if options.Protect(current[i]) {
@@ -196,6 +196,7 @@ func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []str
 			return isUndated
 		})
 	}
+	unprotected += len(changes.Remove)
 	if n := changes.Size(); n > s.limits.List { // the list may hold a meaning twice
 		return nil, (*Plan)(nil).refused(invalid("desired", "the list would hold %d entries, but at most %d are allowed", n, s.limits.List))
 	}
@@ -209,7 +210,7 @@ func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []str
 		plan.Remove[n] = current[i]
 	}
 	plan.order(changes, s.limits)
-	plan.Options.MaxRemove = cmp.Or(options.MaxRemove, lists.Removals(0, len(held)))
+	plan.Options.MaxRemove = cmp.Or(options.MaxRemove, lists.Removals(0, unprotected))
 	if err := ctx.Err(); err != nil { // Protect may take long
 		return nil, planEnded(err)
 	}
@@ -365,7 +366,8 @@ type PlanOptions struct {
 	// Plan.LeftOut. If the list holds them, they are removed, unless AddOnly or RemoveOnly is set.
 	LeaveOut []netip.Prefix `json:"leave_out,omitempty"`
 	// MaxRemove limits how many entries the plan may remove, so that an empty feed cannot open a firewall. 0 means 20
-	// % of the list, or up to 3 of fewer than 20, but never more than half; -1 allows all.
+	// % of the entries that Protect does not keep, or up to 3 of fewer than 20, but never more than half; -1 allows
+	// all.
 	MaxRemove int `json:"max_remove"`
 	// MaxAdd limits how many entries the plan may add, because a feed may be poisoned. 0 means 50,000, a full list.
 	MaxAdd int `json:"max_add"`

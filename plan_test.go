@@ -543,6 +543,15 @@ func TestProtectedEntriesStay(t *testing.T) {
 		assert.Equal(f, []string{"192.0.2.0"}, removals(plan))
 		assert.Equal(f, []int{4, 2}, []int{plan.Keep, plan.Undated})
 	})
+	fixture.WithList(t, fixture.Setup{}, fixture.Addresses(100), func(f *fixture.Fixture) { // 80 of others do not hide that the feed is cut
+		others := fixture.Addresses(80)
+		options := webdelivery.PlanOptions{Protect: func(e webdelivery.NetworkListEntry) bool { return slices.Contains(others, e.Entry) }}
+		plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, fixture.Addresses(100)[84:], options)
+		require.NoError(f, err)
+		assert.Len(f, plan.Remove, 4)
+		_, err = f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, fixture.Addresses(100)[85:], options)
+		require.ErrorContains(f, err, "MaxRemove: 5 of 100 entries would be removed, for example "+fixture.Addresses(100)[80]+", but at most 4 are allowed")
+	})
 }
 
 // If the context ends while Plan reads the desired entries, or compares, Plan returns its error.

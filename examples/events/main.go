@@ -1,6 +1,5 @@
-// Events sends security events as they come to a collector, as JSON lines over HTTP. Its cursor file moves on when the
-// collector has taken them: none is lost, and one that comes twice has the same key. Let a supervisor start it again.
-// Run it with: go run ./examples/events https://collector.example.com/ cursor.json
+// Events sends security events as JSON lines to a collector as they come. None is lost, and one that comes twice has the
+// same key. Let a supervisor restart it. Run it with: go run ./examples/events https://collector.example.com/ cursor.json
 package main
 
 import (
@@ -9,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log"
+	"log/slog"
 	"net/http"
 	"os"
 	"os/signal"
@@ -33,7 +33,7 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) error {
-	client, err := webdelivery.NewClientFromEnv()
+	client, err := webdelivery.NewClientFromEnv(webdelivery.WithLogger(slog.Default())) // tells of outages and late events
 	if err != nil || len(args) != 2 {
 		return errors.Join(err, errors.New("usage: events URL CURSORFILE"))
 	}
@@ -73,7 +73,7 @@ func post(url string, lines *bytes.Buffer, least int) error {
 	if err == nil {
 		_ = response.Body.Close()
 		if response.StatusCode >= 300 {
-			err = errors.New("the collector answered " + response.Status)
+			return errors.New("the collector answered " + response.Status)
 		}
 	}
 	return err
