@@ -96,8 +96,8 @@ type item struct {
 	err      error                                   // why the item failed, or cannot be read
 }
 
-func (it *item) name() string  { return it.kind + " " + redact.Line(it.ID) }
-func (it *item) pending() bool { return !it.Complete && it.err == nil }
+func (i *item) name() string  { return i.kind + " " + redact.Line(i.ID) }
+func (i *item) pending() bool { return !i.Complete && i.err == nil }
 
 // polling is a wait in progress.
 type polling struct {

@@ -20,15 +20,15 @@ type settings struct {
 	address string
 }
 
-func (set *settings) listen(fake *testserver.Server) error {
+func (s *settings) listen(fake *testserver.Server) error {
 	switch {
-	case set.memory && set.address != "":
+	case s.memory && s.address != "":
 		return errors.New("InMemory and WithAddress exclude each other; pass one of them")
-	case set.memory:
+	case s.memory:
 		fake.ListenMemory()
 		return nil
-	case set.address != "":
-		_, err := fake.ListenOn(set.address)
+	case s.address != "":
+		_, err := fake.ListenOn(s.address)
 		return err
 	default:
 		_, err := fake.ListenTCP()

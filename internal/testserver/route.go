@@ -63,8 +63,8 @@ func (s *Server) locate(u *url.URL) place {
 }
 
 // match compares the path, and returns the elements that the names of the route's path match.
-func (rt route) match(at place) (map[string]string, bool) {
-	pattern := strings.Split(strings.TrimPrefix(rt.path, "/"), "/")
+func (r route) match(at place) (map[string]string, bool) {
+	pattern := strings.Split(strings.TrimPrefix(r.path, "/"), "/")
 	if !at.inside || len(pattern) != len(at.elements) {
 		return nil, false
 	}

@@ -123,25 +123,25 @@ func (s *Server) Err() error { return s.unusable }
 // Identity returns the customer and the first user.
 func (s *Server) Identity() (customer string, user User) { return s.cfg.Customer, s.cfg.Users[0] }
 
-func (cfg Config) withDefaults() Config {
-	setDefault(&cfg.Customer, "acme")
-	cfg.Users = slices.Clone(cfg.Users)
-	if cfg.Users == nil {
-		cfg.Users = []User{{Name: "alice", Password: "correct-horse-battery"}}
+func (c Config) withDefaults() Config {
+	setDefault(&c.Customer, "acme")
+	c.Users = slices.Clone(c.Users)
+	if c.Users == nil {
+		c.Users = []User{{Name: "alice", Password: "correct-horse-battery"}}
 	}
-	if cfg.Clock == nil {
-		cfg.Clock = NewClock(nil)
+	if c.Clock == nil {
+		c.Clock = NewClock(nil)
 	}
-	if cfg.HostPatterns == nil {
-		cfg.HostPatterns = []string{"www.example.com", "*.example.com", "example.com", "*.example.net", "example.net"}
+	if c.HostPatterns == nil {
+		c.HostPatterns = []string{"www.example.com", "*.example.com", "example.com", "*.example.net", "example.net"}
 	}
-	setDefault(&cfg.PurgeRate, 2) // service document, section 8
-	setDefault(&cfg.PurgeWindow, time.Second)
-	setDefault(&cfg.PurgeDuration, 2*time.Second)
-	setDefault(&cfg.DeployDuration, 2*time.Second)
-	setDefault(&cfg.EventsSince, cfg.Clock.Now().AddDate(0, 0, -35))
-	cfg.Dialect = cfg.Dialect.withDefaults()
-	return cfg
+	setDefault(&c.PurgeRate, 2) // service document, section 8
+	setDefault(&c.PurgeWindow, time.Second)
+	setDefault(&c.PurgeDuration, 2*time.Second)
+	setDefault(&c.DeployDuration, 2*time.Second)
+	setDefault(&c.EventsSince, c.Clock.Now().AddDate(0, 0, -35))
+	c.Dialect = c.Dialect.withDefaults()
+	return c
 }
 
 func setDefault[T comparable](value *T, fallback T) {
