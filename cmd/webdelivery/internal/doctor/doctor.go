@@ -24,9 +24,8 @@ where the document leaves something open, which members of a response the
 document does not name, and which WEBDELIVERY_DIALECT fits.
 
 It only reads, and creates one session. It also sends up to 12 requests that
-must be refused, with a user or a session that does not exist. The flags name
-what else it may change. It sends at most two purges a second, and 2,000
-requests in all. ^C prints what was found until then.
+must be refused, as nobody. The flags name what else it may change. It sends at
+most two purges a second. ^C prints what was found until then.
 
 WEBDELIVERY_VISITOR_USERNAME and WEBDELIVERY_VISITOR_PASSWORD name a user who
 may neither view the configuration nor purge, to see that the service refuses
