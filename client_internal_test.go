@@ -43,6 +43,9 @@ func TestMiddlewareOverPlainHTTP(t *testing.T) {
 	pass := WithMiddleware(func(next http.RoundTripper) http.RoundTripper { return struct{ http.RoundTripper }{next} })
 	http2 := transport.NewRoundTripper()
 	overHTTP2(http2)
+	var s settings
+	require.NoError(t, configure(&s, []Option{WithHTTPClient(&http.Client{Transport: http2}), WithHTTPClient(&http.Client{})}))
+	assert.Same(t, http.DefaultTransport, s.next, "of a client without one")
 	for plain, options := range map[bool][]Option{false: {pass}, true: {pass, WithHTTPClient(&http.Client{Transport: http2})}} {
 		c, err := NewClient("http://localhost", "acme", BasicAuth("alice", "correct-horse-battery"), options...)
 		require.NoError(t, err)

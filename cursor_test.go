@@ -3,6 +3,7 @@ package webdelivery_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"net/http"
 	"os"
@@ -108,20 +109,21 @@ func TestCursorFile(t *testing.T) {
 func TestALinkToACursorFile(t *testing.T) {
 	t.Parallel()
 	inExport(t, eventsOf(5, 2), func(e *anExport) {
-		name, link := filepath.Join(e.TempDir(), "cursor"), filepath.Join(e.TempDir(), "link")
-		if os.Symlink(name, link) != nil {
-			e.Skip("no symbolic links")
-		}
-		for range 2 {
+		folder := e.TempDir()
+		for i, to := range []string{filepath.Join(folder, "absolute"), "relative", "absolute", "relative"} {
+			name, link := filepath.Join(folder, filepath.Base(to)), filepath.Join(folder, fmt.Sprint("link", i))
+			if os.Symlink(to, link) != nil {
+				e.Skip("no symbolic links")
+			}
 			file, err := webdelivery.OpenCursorFile(link)
 			require.NoError(e, err)
 			_, err = webdelivery.OpenCursorFile(name)
 			require.ErrorIs(e, err, webdelivery.ErrCursorInUse)
 			require.NoError(e, file.Store(e.from(webdelivery.Cursor{}).Cursor()))
 			require.NoError(e, file.Close())
-			to, err := os.Readlink(link)
+			now, err := os.Readlink(link)
 			require.NoError(e, err)
-			assert.Equal(e, name, to)
+			assert.Equal(e, to, now)
 			assert.FileExists(e, name)
 		}
 	})

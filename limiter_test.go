@@ -197,17 +197,19 @@ func TestAPauseWhileTheLimiterWaits(t *testing.T) {
 	t.Parallel()
 	var lent atomic.Int32
 	l := &lender{acquire: func(context.Context) (time.Time, error) {
-		if lent.Add(1) == 2 {
-			time.Sleep(2 * time.Second)
+		if n := lent.Add(1); n == 2 || n == 3 {
+			time.Sleep(5 * time.Second)
 		}
 		return time.Time{}, nil
 	}}
 	fixture.InFakeTime(t, sharing(l), func(f *fixture.Fixture) {
 		f.Warm()
-		f.AddFault(testserver.Fault{Path: "/cache/purge", Count: 1, Status: 503, Header: http.Header{"Retry-After": {"10"}}, Delay: time.Second})
+		f.AddFault(testserver.Fault{Path: "/cache/purge", Count: 2, Status: 503, Header: http.Header{"Retry-After": {"10"}}, Delay: 2 * time.Second})
 		submitAll(f, 2)
-		assert.GreaterOrEqual(f, arrivals(f)[1], 11*time.Second)
-		assert.Contains(f, l.ends, lending{2 * time.Second, -1, 0})
+		times := arrivals(f)
+		assert.GreaterOrEqual(f, times[1], 12*time.Second)
+		assert.GreaterOrEqual(f, times[2], 24*time.Second, "the service refuses again, and the purge waits for the limiter again")
+		assert.Contains(f, l.ends, lending{5 * time.Second, -1, 0})
 	})
 }
 

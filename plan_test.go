@@ -312,6 +312,13 @@ func TestGuardsOfAdditions(t *testing.T) {
 		require.ErrorContains(f, err, "198.18.0.99 (desired[99])")
 		require.NotContains(f, err.Error(), "desired[100]")
 		require.ErrorContains(f, err, "the 50 values after these were not checked")
+		never.LeaveOut = slices.Clone(never.Never)
+		plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, []string{"203.0.113.7"}, never)
+		require.NoError(f, err)
+		clear(never.Never)
+		clear(never.LeaveOut)
+		_, err = f.Client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+		require.NoError(f, err, "the caller may change the ranges after Plan")
 	})
 }
 

@@ -49,8 +49,9 @@ func TestBackoffHasFullJitterUnderAnExponentialCeiling(t *testing.T) {
 		attempts int
 		ceilings []time.Duration // the last one is that of all further waits
 	}{
-		"by default": {webdelivery.RetryPolicy{}, 4, []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second}},
-		"up to 3 s":  {webdelivery.RetryPolicy{MaxAttempts: 100, MinWait: time.Second, MaxWait: 3 * time.Second}, 100, []time.Duration{time.Second, 2 * time.Second, 3 * time.Second}},
+		"by default":                             {webdelivery.RetryPolicy{}, 4, []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second}},
+		"up to less than the default of MinWait": {webdelivery.RetryPolicy{MaxWait: 100 * time.Millisecond}, 4, []time.Duration{100 * time.Millisecond}},
+		"up to 3 s":                              {webdelivery.RetryPolicy{MaxAttempts: 100, MinWait: time.Second, MaxWait: 3 * time.Second}, 100, []time.Duration{time.Second, 2 * time.Second, 3 * time.Second}},
 	} {
 		const calls = 25
 		longest := make([]time.Duration, len(tt.ceilings))

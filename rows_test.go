@@ -49,6 +49,17 @@ func collect(rows iter.Seq2[webdelivery.Row, error]) (texts []string, err error)
 		if err != nil {
 			return texts, err
 		}
+		var values []string
+		for i := range row.Columns() {
+			value, err := row.At(i).MarshalJSON()
+			if err != nil {
+				return texts, err
+			}
+			values = append(values, string(value))
+		}
+		if all := "[" + strings.Join(values, ",") + "]"; all != row.String() {
+			return texts, fmt.Errorf("the row %s has the values %s", row, all)
+		}
 		texts = append(texts, string(text))
 	}
 	return texts, nil

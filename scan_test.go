@@ -71,9 +71,15 @@ func fits[T any](want T, values ...string) func(t *testing.T) {
 
 // misfits checks that these values do not fit.
 func misfits[T any](says string, values ...string) func(t *testing.T) {
+	type alone struct {
+		A T `stats:"a"`
+	}
 	return func(t *testing.T) {
 		t.Helper()
 		for _, raw := range values {
+			for _, err := range webdelivery.Scan[alone](fixture.Always(t, []byte(resultOf([]string{"a"}, "["+raw+"]", "["+raw+"]", "["+raw+"]"))).Stats.Events.All(t.Context(), fixture.FirstRows)) {
+				require.Error(t, err, raw) // from the third row on, rows are read while they are split
+			}
 			_, v, err := scanOne[T](t, raw)
 			cause := strings.ReplaceAll(says, "*", raw)
 			if as, err := method[T](v); as != nil {
@@ -101,7 +107,7 @@ func TestScanOfEachType(t *testing.T) {
 		fits("a\ufffd", "\"a\xff\"", `"a\ud800"`, `"a\ufffd"`),
 		fits(int64(0), `0`, `-0`), fits(int64(10), `10`, `"10"`, `"\u0031\u0030"`), fits(int64(9007199254740993), `9007199254740993`),
 		fits(int64(math.MaxInt64), `9223372036854775807`), fits(int64(math.MinInt64), `"-9223372036854775808"`),
-		misfits[int64](whole+"64 bits", `9223372036854775808`, `"-9223372036854775809"`, `1.5`, `1e3`, `"+5"`, `"05"`, `" 5"`, `"5\n"`, `"-"`, `"0x5"`, `"5_0"`,
+		misfits[int64](whole+"64 bits", `9223372036854775808`, `9999999999999999999`, `"-9223372036854775809"`, `1.5`, `1e3`, `"+5"`, `"05"`, `" 5"`, `"5\n"`, `"-"`, `"0x5"`, `"5_0"`,
 			`"\u0663"`, `true`, `""`, `"null"`, `null`), // U+0663 is the digit three of another script
 		fits(int8(-128), `-128`), misfits[int8](whole+"8 bits", `128`), misfits[*int8](whole+"8 bits", `128`), misfits[int16](whole+"16 bits", `-32769`),
 		fits(int32(-7), `-7`), fits(uint8(255), `255`), fits(uint16(7), `7`), fits(uint32(7), `"7"`), fits(uint64(math.MaxUint64), `18446744073709551615`),

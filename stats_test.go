@@ -120,6 +120,7 @@ func TestListsOfNames(t *testing.T) {
 		// A page that is all, and pages of which there are others.
 		{`{"items":["a"],"total":1,"page_count":1,"page_index":1,"has_more":false,"next_uri":null}`, []string{"a"}, [][]string{{"a"}}},
 		{`{"items":["a"],"page_count":3,"page_index":1}`, nil, nil},
+		{`{"items":["a"],"total":2}`, nil, nil},
 		{`{"items":["a"],"has_more":true,"next_uri":5}`, nil, nil},
 		{`{"items":["a"],"next_uri":5}`, nil, nil},
 		// Network lists.

@@ -124,6 +124,23 @@ func TestQueriesThatAreRefused(t *testing.T) {
 	refusedAs(t, "groupings", err, "Groupings")
 }
 
+// The caller may change the slices of a query once it was passed, also before the loop over All.
+func TestAllKeepsItsQuery(t *testing.T) {
+	t.Parallel()
+	var sent []string
+	client := fixture.Answered(t, func(r *http.Request) *http.Response {
+		sent = append(sent, r.URL.Query().Get("dimensions")+" "+r.URL.Query().Get("sortby"))
+		return fixture.Response(http.StatusOK, []byte(resultOf([]string{"a"}, "[1]")))
+	})
+	query := trends()
+	query.Dimensions, query.SortBy = []string{"a"}, []string{"hits"}
+	rows := client.Stats.WAFTrends.All(t.Context(), query)
+	query.Dimensions[0], query.SortBy[0] = "changed", "changed"
+	_, err := collect(rows)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"a hits", "a hits"}, sent)
+}
+
 // Each family has its path and sends only the parameters that it supports (section 4.3), with times in UTC without a
 // designator (section 4.2).
 func TestWhatAQuerySends(t *testing.T) {

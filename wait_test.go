@@ -190,21 +190,21 @@ func TestTaskThatEndedBadlyIsATaskError(t *testing.T) {
 			f.Srv.AddTask(testserver.TaskSpec{
 				ID: "t-17", Operation: "deploy", Duration: time.Second,
 				Error: &testserver.TaskError{
-					Message: "it broke", Type: "BROKEN", Details: []string{"first", fixture.Password}, Incomplete: incomplete,
+					Message: "it broke", Type: "BROKEN", Details: []string{fixture.Password, "second", fixture.Password}, Incomplete: incomplete,
 				},
 			})
 			var last webdelivery.Progress
 			task, err := f.Client.Tasks.Wait(f.Context(), "t-17", webdelivery.WaitInterval(time.Second),
 				webdelivery.WaitProgress(func(p webdelivery.Progress) { last = p }))
 			assert.Nil(f, task)
-			require.EqualError(f, err, "webdelivery: task t-17 failed: BROKEN: it broke; first; [redacted]")
+			require.EqualError(f, err, "webdelivery: task t-17 failed: BROKEN: it broke; [redacted]; second; [redacted]")
 			var failed *webdelivery.TaskError
 			require.ErrorAs(f, err, &failed)
 			assert.Equal(f, "t-17", failed.Task.ID)
 			assert.Equal(f, "FAILED", failed.Task.Status)
 			assert.Equal(f, !incomplete, failed.Task.Complete)
 			assert.Equal(f, &webdelivery.ErrorInfo{
-				Message: "it broke", Type: "BROKEN", Details: []webdelivery.ErrorDetail{{Message: "first"}, {Message: "[redacted]"}},
+				Message: "it broke", Type: "BROKEN", Details: []webdelivery.ErrorDetail{{Message: "[redacted]"}, {Message: "second"}, {Message: "[redacted]"}},
 			}, failed.Task.ErrorInfo)
 			assert.True(f, last.Complete)
 			assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/internal/fixture"
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
 // A streamed response to a statistics query can contain a code at any of these places.
@@ -32,6 +33,7 @@ func TestEnvelopesInAStream(t *testing.T) {
 		{"before a result", `{"code":503,"description":"under maintenance",` + good[1:], 0, 503, true},
 		{"between", strings.Replace(good, `,"rows"`, `,"code":503,"description":"under maintenance","rows"`, 1), 0, 503, true},
 		{"behind a result", good[:len(good)-1] + `,"code":503}`, 2, 503, false},
+		{"with a secret", good[:len(good)-1] + `,"code":503,"description":"wrong: ` + fixture.Password + `"}`, 2, 503, false},
 		{"final", `{"code":403,"description":"under maintenance"}`, 0, 403, false},
 
 		{"a code of success", `{"code":200,` + good[1:], 2, 0, false},
@@ -65,6 +67,7 @@ func TestEnvelopesInAStream(t *testing.T) {
 				var refused *webdelivery.Error
 				require.ErrorAs(t, err, &refused)
 				assert.Equal(t, []int{http.StatusOK, tt.code}, []int{refused.StatusCode, refused.Code})
+				assert.NotContains(t, refused.Description, fixture.Password)
 				assert.NotErrorIs(t, err, webdelivery.ErrBadResponse)
 				rows, err = read(1)
 				assert.Equal(t, tt.again, err == nil, "whether it is retried")
@@ -91,6 +94,18 @@ func TestEnvelopesThatRefuseTheCredentials(t *testing.T) {
 	} {
 		err := tt.op.Call(t.Context(), fixture.Always(t, []byte(tt.body)))
 		assert.Equal(t, tt.is, errors.Is(err, webdelivery.ErrUnauthorized), "%v %s", tt.op.Path, tt.body)
+	}
+}
+
+// It can say that a purge came too fast, too.
+func TestEnvelopesOfAPurgeThatCameTooFast(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{`{"code":429}`, `{"code":503}`} {
+		fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
+			f.AddFault(testserver.Fault{Path: "/cache/purge", Status: http.StatusOK, Body: body, Count: 2})
+			require.NoError(f, fixture.Submit.Call(f.Context(), f.Client), body)
+			assert.Equal(f, 3, f.Requests(fixture.Submit))
+		})
 	}
 }
 
