@@ -63,7 +63,7 @@ func (s *NetworkListsService) Apply(ctx context.Context, plan *Plan, options App
 		return nil, err
 	}
 	order := checked.order(changes, s.limits)
-	if err := s.guard(&checked, changes, func(i int) string { return fmt.Sprintf("add[%d]", i) }); err != nil {
+	if err := s.guard(&checked, changes, len(changes.Held), func(i int) string { return fmt.Sprintf("add[%d]", i) }); err != nil {
 		return nil, err
 	}
 	a := &apply{NetworkListsService: s, id: plan.ListID, changes: changes, options: options}

@@ -183,7 +183,7 @@ func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []str
 		return nil, err
 	}
 	changes := wanted.Compare(held, options.AddOnly, options.RemoveOnly)
-	undated, unprotected := 0, len(held)-len(changes.Remove)
+	undated, candidates := 0, len(changes.Remove)
 	if options.Protect != nil {
 		changes.Remove = slices.DeleteFunc(changes.Remove, func(i int) bool {
 			if options.Protect(current[i]) {
@@ -196,7 +196,7 @@ func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []str
 			return isUndated
 		})
 	}
-	unprotected += len(changes.Remove)
+	unprotected := len(held) - (candidates - len(changes.Remove))
 	if n := changes.Size(); n > s.limits.List { // the list may hold a meaning twice
 		return nil, (*Plan)(nil).refused(invalid("desired", "the list would hold %d entries, but at most %d are allowed", n, s.limits.List))
 	}
@@ -215,7 +215,7 @@ func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []str
 		return nil, planEnded(err)
 	}
 	places := sync.OnceValue(wanted.Places) // only an error needs them
-	err = s.guard(plan, changes, func(i int) string {
+	err = s.guard(plan, changes, unprotected, func(i int) string {
 		if at, ok := places()[changes.Add[i].Meaning]; ok {
 			return fmt.Sprintf("desired[%d]", at)
 		}
@@ -268,11 +268,12 @@ func (s *NetworkListsService) shown(p *Plan) *Plan {
 	return &shown
 }
 
-// guard refuses a plan beyond its guards. place returns the place of an added entry. The error shows the plan.
-func (s *NetworkListsService) guard(p *Plan, c *lists.Changes, place func(i int) string) error {
+// guard refuses a plan beyond its guards. size is the number of entries that it might remove; place returns the place of an
+// added entry. The error shows the plan.
+func (s *NetworkListsService) guard(p *Plan, c *lists.Changes, size int, place func(i int) string) error {
 	shown := sync.OnceValue(func() *Plan { return s.shown(p) }) // only an error needs it
 	bad := problems{as: func(e *ValidationError) error { return shown().refused(e) }}
-	n, size := len(c.Remove), len(c.Held)
+	n := len(c.Remove)
 	o := &p.Options
 	if limit := lists.Removals(o.MaxRemove, size); n > limit {
 		bad.add("MaxRemove", "%d of %d entries would be removed, for example %s, but at most %d are allowed; set MaxRemove to %d to allow it",

@@ -557,7 +557,10 @@ func TestProtectedEntriesStay(t *testing.T) {
 		require.NoError(f, err)
 		assert.Len(f, plan.Remove, 4)
 		_, err = f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, fixture.Addresses(100)[85:], options)
-		require.ErrorContains(f, err, "MaxRemove: 5 of 100 entries would be removed, for example "+fixture.Addresses(100)[80]+", but at most 4 are allowed")
+		require.ErrorContains(f, err, "MaxRemove: 5 of 20 entries would be removed, for example "+fixture.Addresses(100)[80]+", but at most 4 are allowed")
+		others = fixture.Addresses(99)
+		_, err = f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, nil, options)
+		require.ErrorContains(f, err, "MaxRemove: 1 of 1 entries would be removed, for example "+fixture.Addresses(100)[99]+", but at most 0 are allowed")
 	})
 }
 
