@@ -44,8 +44,9 @@ all: lint test
 ci: lint tidy vuln platforms api-check test fuzz
 
 # Every test runs with the race detector, but of the cases that a test generates only some (-short), as each takes ten times
-# as long with it. Those with many run again without it, all cases, and tell what they cover. What depends on the width of an int is also tested where it has 32 bits. The tests of the
-# other modules mostly wait, so they run beside those of the root. Fewer garbage collections save a seventh of the time.
+# as long with it. Those with many run again without it, all cases, and tell what they cover. What depends on the width of
+# an int is also tested where it has 32 bits. The tests of the other modules mostly wait, so they run beside those of the
+# root. Fewer garbage collections save a seventh of the time.
 test: export GOGC := 300
 test:
 	@tools/missing.sh

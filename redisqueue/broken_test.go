@@ -3,6 +3,7 @@ package redisqueue_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -127,7 +128,13 @@ func TestAcceptedOnce(t *testing.T) {
 			}
 			return stored == 2
 		})
-		time.Sleep(2 * time.Second) // the process has read them
+		reads := func() (n int) {
+			_, stats, _ := strings.Cut(rdb.Info(w.Context(), "commandstats").Val(), "cmdstat_mget:calls=")
+			_, _ = fmt.Sscan(strings.Split(stats, ",")[0], &n)
+			return n
+		}
+		before := reads()
+		w.until("the process has read them", func() bool { return reads() > before+1 })
 		cancel()
 		err := ended()[0]
 		require.ErrorContains(w, err, "the service has accepted transaction")

@@ -74,7 +74,7 @@ func (q *Queue) worksLocked() bool { return len(q.calls) > 0 || q.closing.IsZero
 
 // orderLocked returns what this process tells Redis, with its next beat if it is the sender or wants to become it.
 func (q *Queue) orderLocked(why string) order {
-	t, calls := q.term, len(q.calls) > 0
+	t, hasCalls := q.term, len(q.calls) > 0
 	if t != nil && t.Err() != nil && t.failure == nil && q.ctx.Err() == nil {
 		q.endTermLocked() // its lease has ended
 		t = nil
@@ -84,7 +84,7 @@ func (q *Queue) orderLocked(why string) order {
 	}
 	o := order{Known: q.lastBeat, Name: q.process, Last: "0-0", Room: atOnceBytes}
 	next, writes := beat{q.beat.Number + 1, q.process, q.options.Lease, cmp.Or(why, q.beat.Why), q.beat.Fails}, true
-	if !calls {
+	if !hasCalls {
 		next.Lease = min(next.Lease, idleLease)
 	}
 	switch {
@@ -93,7 +93,7 @@ func (q *Queue) orderLocked(why string) order {
 		if q.beat.Sender != q.process {
 			free -= q.beat.Lease
 		}
-		if writes = free > 0 && (calls || q.worksLocked() && q.length > 0); !writes {
+		if writes = free > 0 && (hasCalls || q.worksLocked() && q.length > 0); !writes {
 			q.unsent = time.Now()
 		}
 		writes = writes && (time.Now().After(q.rest) || time.Since(q.unsent) > unwanted)

@@ -11,7 +11,7 @@ while read -r program package call; do # a test that needs the program makes thi
 		/^func / { found += needs; needs = 0; test = /^func Test/ }
 		test && index($0, call) { needs = 1 }
 		END { print found + needs }')
-	missing+=("$program ($tests tests)") packages+=("$package")
+	missing+=("$program ($tests)") packages+=("$package")
 done <<'END'
 redis-server redis-server inWorld(
 chromium chromium LookPath("chromium")
@@ -23,5 +23,5 @@ if [[ ${1-} == packages ]]; then
 	echo "${packages[*]}"
 elif ((${#missing[@]})); then
 	printf -v names ', %s' "${missing[@]}"
-	echo "NOT EVERY TEST RUNS, because this machine lacks ${names:2}: apt-get install ${packages[*]}"
+	echo "NOT EVERY TEST RUNS: this machine lacks (for so many tests) ${names:2}; apt-get install ${packages[*]}"
 fi

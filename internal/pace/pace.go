@@ -57,9 +57,9 @@ type Caller struct {
 	// Patience is how long the purge waits for a permit while the service accepts no purge.
 	Patience time.Duration
 
-	since   time.Time // first request for a permit
-	refused time.Time // last refusal; zero if never refused
-	alone   int       // refusals that were not about the pace
+	since    time.Time // first request for a permit
+	refused  time.Time // last refusal; zero if never refused
+	refusals int       // that were not about the pace
 }
 
 // waiter is a caller in Acquire.

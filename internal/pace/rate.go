@@ -78,8 +78,8 @@ func (p *Permit) Refused(after time.Duration) Refusal {
 	case !alone:
 		l.resume = latest(l.resume, now.Add(r.Wait))
 	case after == 0:
-		r.Wait = seconds(min(shortest<<min(c.alone, 10), longest).Seconds() * (0.5 + l.random()/2))
-		c.alone++
+		r.Wait = seconds(min(shortest<<min(c.refusals, 10), longest).Seconds() * (0.5 + l.random()/2))
+		c.refusals++
 	}
 	l.serve(now)
 	return r

@@ -90,9 +90,9 @@ func parseTerm(text string, lookup func(name string) (column, error)) (term, err
 // withCustomer returns the echo of a filter expression: the service appends a filter on the customer with AND (section
 // 2.4). It does so even if OR joins the other filters (open point 18).
 func withCustomer(expression, customer string) string {
-	customers := "customer==" + strings.NewReplacer(",", `\,`, ";", `\;`).Replace(customer)
+	filter := "customer==" + strings.NewReplacer(",", `\,`, ";", `\;`).Replace(customer)
 	if expression == "" {
-		return customers
+		return filter
 	}
-	return expression + ";" + customers
+	return expression + ";" + filter
 }
