@@ -268,8 +268,8 @@ func (s *NetworkListsService) shown(p *Plan) *Plan {
 	return &shown
 }
 
-// guard refuses a plan beyond its guards. size is the number of entries that it might remove; place returns the place of an
-// added entry. The error shows the plan.
+// guard refuses a plan beyond its guards. size is the number of entries that it might remove; place returns the place
+// of an added entry. The error shows the plan.
 func (s *NetworkListsService) guard(p *Plan, c *lists.Changes, size int, place func(i int) string) error {
 	shown := sync.OnceValue(func() *Plan { return s.shown(p) }) // only an error needs it
 	bad := problems{as: func(e *ValidationError) error { return shown().refused(e) }}
