@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// dimension is a column of the table of event records (service document, section 2.5).
-type dimension struct {
+// column is a column of a result, such as a dimension of event records (service document, section 2.5).
+type column struct {
 	name string
 	of   func(*record) value
 }
@@ -23,7 +23,7 @@ const (
 )
 
 // dimensions are those that the document names, and request_path for the category requestpath of a top-K.
-var dimensions = []dimension{
+var dimensions = []column{
 	{timeDimension, func(e *record) value { return timeValue(e.Time.UnixMilli()) }},
 	{"event_severity", func(e *record) value { return textValue(e.Severity) }},
 	{"event_type", func(e *record) value { return textValue(e.Type) }},

@@ -13,43 +13,35 @@ type family struct {
 	dimensions []string
 	groupings  [][]string // valid grouping sets; nil for raw events, which are not aggregated
 
-	granular granular
-	ordered  bool // accepts sortby
-	limited  bool // accepts limit
-	top      int  // k of a top-K; 0 for other families
+	needs []string // parameters besides those of every family
+	takes []string // optional parameters besides filters
+	limit int      // without the parameter limit
+	top   int      // k of a top-K; 0 for other families
 }
 
-// granular is how a family handles a granularity.
-type granular int
-
-// How a family handles a granularity.
-const (
-	never granular = iota
-	optional
-	required
-)
+var orderAndLimit = []string{"sortby", "limit"}
 
 func (f *family) raw() bool { return f.groupings == nil }
 
 // families are all families. The fake decides which events belong to which family; see the methods of [record].
 var families = []*family{
 	{
-		path: "/stats/security/events", belongs: (*record).isSecurity, ordered: true, limited: true,
-		dimensions: allDimensions(),
+		path: "/stats/security/events", belongs: (*record).isSecurity, dimensions: allDimensions(),
+		takes: orderAndLimit, limit: 10,
 	},
-	trends("waf", (*record).isWAF, required,
+	trends("waf", (*record).isWAF,
 		"event_severity", "event_type", "event_action", "client_browser", "client_country_code", "client_asn", "rule_id",
 		"domain", "property", "waf_action",
 		"event_severity event_action", "event_severity waf_action", "rule_id event_severity", "rule_id event_action", "rule_id waf_action",
 		"rule_id event_severity waf_action", "client_country_code client_asn", "client_country_code event_action",
 		"client_country_code rule_id", "domain property", "domain event_action"),
-	trends("request", (*record).isAny, optional,
+	trends("request", (*record).isAny,
 		"event_severity", "event_type", "event_action", "client_browser", "client_country_code", "client_asn", "domain",
 		"property",
 		"event_type event_action", "event_type event_severity", "client_country_code client_asn",
 		"client_country_code event_type", "client_country_code event_action", "domain property", "domain event_type",
 		"domain event_type event_action"),
-	trends("trafficshaping", (*record).isShaping, required,
+	trends("trafficshaping", (*record).isShaping,
 		"event_type", "event_action", "client_browser", "client_country_code", "client_asn", "domain", "property",
 		"event_type event_action", "client_country_code client_asn", "client_country_code event_type",
 		"client_country_code event_action", "domain property", "domain event_type"),
@@ -76,10 +68,13 @@ func allDimensions() []string {
 }
 
 // trends returns a family with these grouping sets: each listed set with and without the time, and the time alone.
-func trends(area string, belongs func(*record) bool, granular granular, sets ...string) *family {
+func trends(area string, belongs func(*record) bool, sets ...string) *family {
 	f := &family{
-		path: "/stats/security/" + area + "/trends", belongs: belongs, granular: granular, ordered: true, limited: true,
+		path: "/stats/security/" + area + "/trends", belongs: belongs, needs: []string{"granularity"}, takes: orderAndLimit, limit: 10,
 		dimensions: []string{timeDimension}, groupings: [][]string{{timeDimension}},
+	}
+	if area == "request" { // open point 12
+		f.needs, f.takes = nil, append([]string{"granularity"}, f.takes...)
 	}
 	for _, set := range sets {
 		names := strings.Fields(set)
@@ -112,12 +107,12 @@ func topK(area, category, key string, belongs func(*record) bool) *family {
 // wafTopK returns a family without limit and sortby (section 8: k is 20).
 func wafTopK(category, key string) *family {
 	f := topK("waf", category, key, (*record).isWAF)
-	f.top = 20
+	f.top, f.limit = 20, 20
 	return f
 }
 
 func shapingTopK(category, key string, belongs func(*record) bool) *family {
 	f := topK("trafficshaping", category, key, belongs)
-	f.top, f.ordered, f.limited = 1000, true, true
+	f.top, f.takes, f.limit = 1000, orderAndLimit, 10
 	return f
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,13 +17,13 @@ type statsQuery struct {
 	family  *family
 	echo    queryEcho
 	history history
+	dialect Dialect
 
-	start, end time.Time // the part of the requested range that exists
-	columns    []column  // the dimensions, then the metrics
-	filter     filter
-	order      []sortKey
-	limit      int
-	dialect    Dialect
+	granularity *granularity // nil if the query has none
+	start, end  time.Time    // the part of the requested range that exists
+	columns     []column     // the dimensions, then the metrics
+	filter      filter
+	order       []sortKey
 }
 
 // queryEcho is the member query of a result (section 2.4).
@@ -35,33 +36,18 @@ type queryEcho struct {
 	Filters    string   `json:"filters"`
 }
 
-// column is a column of a result; of is nil for a metric.
-type column struct {
-	name string
-	of   func(*record) value
-}
-
 type sortKey struct {
 	column     int
 	descending bool
 }
 
 // params returns the parameters of the family's data method.
-func (f *family) params(d Dialect) []string {
-	names := []string{"dimensions", d.StartTimeParam, "endtime", "filters"}
+func (f *family) params(d Dialect) (required, optional []string) {
+	required = append([]string{"dimensions", d.StartTimeParam, "endtime"}, f.needs...)
 	if !f.raw() {
-		names = append(names, "metrics")
+		required = append(required, "metrics")
 	}
-	if f.granular != never {
-		names = append(names, "granularity")
-	}
-	if f.ordered {
-		names = append(names, "sortby")
-	}
-	if f.limited {
-		names = append(names, "limit")
-	}
-	return names
+	return required, append([]string{"filters"}, f.takes...)
 }
 
 // statsQuery reads the query string.
@@ -72,105 +58,67 @@ func (c *call) statsQuery(f *family) (*statsQuery, error) {
 		Dimensions: strings.Split(c.query.Get("dimensions"), ","),
 		Filters:    withCustomer(c.query.Get("filters"), c.s.cfg.Customer),
 	}
-	if err := c.requireParams(f); err != nil {
-		return nil, err
-	}
-	g, err := c.granularity()
-	if err != nil {
-		return nil, err
-	}
-	lookup := func(name string) (column, error) {
-		col, err := f.column(name, g)
-		return col.showing(absentValues[q.dialect.Absent]), err
-	}
-	if err := q.readSpan(g); err != nil {
-		return nil, err
-	}
-	if err := q.readColumns(c.query.Get("metrics"), lookup); err != nil {
-		return nil, err
-	}
-	if q.filter, err = parseFilter(c.query.Get("filters"), lookup); err != nil {
-		return nil, err
-	}
-	if q.order, err = q.readOrder(c.query.Get("sortby")); err != nil {
-		return nil, err
-	}
-	q.limit, err = q.readLimit(c.query.Get("limit"))
-	q.echo.Limit = q.limit
-	return q, err
-}
-
-func (c *call) requireParams(f *family) error {
-	for _, name := range f.params(c.s.dialect) {
-		if !c.query.Has(name) && f.needs(name) {
-			return refuse(http.StatusBadRequest, "query parameter %q is missing", name)
+	required, _ := f.params(q.dialect)
+	for _, name := range required {
+		if !c.query.Has(name) {
+			return nil, refuse(http.StatusBadRequest, "query parameter %q is missing", name)
 		}
 	}
+	for _, read := range []func(url.Values) error{
+		q.readGranularity, q.readSpan, q.readColumns, q.readFilter, q.readOrder, q.readLimit,
+	} {
+		if err := read(c.query); err != nil {
+			return nil, err
+		}
+	}
+	return q, nil
+}
+
+func (q *statsQuery) readGranularity(query url.Values) error {
+	name := query.Get("granularity")
+	if name == "" {
+		return nil
+	}
+	i := slices.IndexFunc(granularities, func(g granularity) bool { return g.name == name })
+	if i < 0 {
+		return refuse(http.StatusBadRequest, "granularity must be day, hour or 5minute")
+	}
+	q.granularity = &granularities[i]
 	return nil
-}
-
-// needs reports whether a parameter is required.
-func (f *family) needs(param string) bool {
-	switch param {
-	case "filters", "sortby", "limit":
-		return false
-	case "granularity":
-		return f.granular == required
-	default:
-		return true
-	}
-}
-
-// granularity returns nil if the query has none.
-func (c *call) granularity() (*granularity, error) {
-	if !c.query.Has("granularity") {
-		return nil, nil
-	}
-	for i, g := range granularities {
-		if g.name == c.query.Get("granularity") {
-			return &granularities[i], nil
-		}
-	}
-	return nil, refuse(http.StatusBadRequest, "granularity must be day, hour or 5minute")
 }
 
 // column finds a dimension of the family. In aggregated data, the time dimension is the start of the bucket, so it
 // requires a granularity.
-func (f *family) column(name string, g *granularity) (column, error) {
-	if !slices.Contains(f.dimensions, name) {
+func (q *statsQuery) column(name string) (column, error) {
+	if !slices.Contains(q.family.dimensions, name) {
 		return column{}, refuse(http.StatusBadRequest, "unknown dimension %q", name)
 	}
-	i := slices.IndexFunc(dimensions, func(d dimension) bool { return d.name == name })
-	c := column(dimensions[i])
-	if name != timeDimension || f.raw() {
-		return c, nil
+	c := dimensions[indexOf(dimensions, name)]
+	if name == timeDimension && !q.family.raw() {
+		if q.granularity == nil {
+			return column{}, refuse(http.StatusBadRequest, "dimension %q requires a granularity", name)
+		}
+		return column{name, q.granularity.bucket}, nil
 	}
-	if g == nil {
-		return column{}, refuse(http.StatusBadRequest, "dimension %q requires a granularity", name)
-	}
-	c.of = g.bucket
-	return c, nil
+	absent := absentValues[q.dialect.Absent]
+	return column{name, func(e *record) value {
+		if v := c.of(e); v.kind != null {
+			return v
+		}
+		return absent
+	}}, nil
+}
+
+func indexOf(columns []column, name string) int {
+	return slices.IndexFunc(columns, func(c column) bool { return c.name == name })
 }
 
 // absentValues are what a row has for a dimension that the event lacks (open point 51), by Dialect.Absent.
 var absentValues = map[string]value{"empty": {kind: text}, "dash": {kind: text, text: "-"}}
 
-// showing returns the column with another value in place of null.
-func (c column) showing(absent value) column {
-	of := c.of
-	c.of = func(e *record) value {
-		v := of(e)
-		if v.kind == null {
-			return absent
-		}
-		return v
-	}
-	return c
-}
-
 // readSpan reads the times, and leaves out the part that is no longer stored: that part gives no rows, and no error.
 // Aggregated data without a granularity are stored as long as daily data.
-func (q *statsQuery) readSpan(g *granularity) error {
+func (q *statsQuery) readSpan(url.Values) error {
 	var startErr, endErr error
 	q.start, startErr = parseStatsTime(q.dialect.StartTimeParam, q.echo.StartTime)
 	q.end, endErr = parseStatsTime("endtime", q.echo.EndTime)
@@ -183,25 +131,25 @@ func (q *statsQuery) readSpan(g *granularity) error {
 	switch {
 	case q.family.raw():
 		q.start = latest(q.start, rawSince(q.history.now))
-	case g != nil:
-		q.start = latest(q.start, g.since(q.history.now))
+	case q.granularity != nil:
+		q.start = latest(q.start, q.granularity.since(q.history.now))
 	}
 	return nil
 }
 
 // readColumns reads the columns. For raw events it puts event_timestamp_ms first, unless the query names it (section
 // 2.4).
-func (q *statsQuery) readColumns(metrics string, lookup func(string) (column, error)) error {
+func (q *statsQuery) readColumns(query url.Values) error {
 	names := q.echo.Dimensions
 	if q.family.raw() && !slices.Contains(names, timeDimension) {
 		names = slices.Concat([]string{timeDimension}, names)
 	}
 	for _, name := range names {
-		c, err := lookup(name)
+		c, err := q.column(name)
 		if err != nil {
 			return err
 		}
-		if q.columnIndex(name) >= 0 {
+		if indexOf(q.columns, name) >= 0 {
 			return refuse(http.StatusBadRequest, "dimension %q is given twice", name)
 		}
 		q.columns = append(q.columns, c)
@@ -212,10 +160,10 @@ func (q *statsQuery) readColumns(metrics string, lookup func(string) (column, er
 	if !q.family.groups(names) {
 		return refuse(http.StatusBadRequest, "dimensions %q are not a valid grouping set", strings.Join(names, ","))
 	}
-	if metrics != hits {
+	if query.Get("metrics") != hits {
 		return refuse(http.StatusBadRequest, "metrics must be %s", hits)
 	}
-	q.columns = append(q.columns, column{name: hits})
+	q.columns = append(q.columns, column{hits, func(*record) value { return value{kind: number} }}) // counted later
 	return nil
 }
 
@@ -227,38 +175,37 @@ func (f *family) groups(names []string) bool {
 	})
 }
 
-func (q *statsQuery) columnIndex(name string) int {
-	return slices.IndexFunc(q.columns, func(c column) bool { return c.name == name })
+func (q *statsQuery) readFilter(query url.Values) (err error) {
+	q.filter, err = parseFilter(query.Get("filters"), q.column)
+	return err
 }
 
-func (q *statsQuery) readOrder(sortby string) ([]sortKey, error) {
-	if sortby == "" {
-		return nil, nil
+func (q *statsQuery) readOrder(query url.Values) error {
+	if !query.Has("sortby") {
+		return nil
 	}
-	var keys []sortKey
-	for part := range strings.SplitSeq(sortby, ",") {
+	for part := range strings.SplitSeq(query.Get("sortby"), ",") {
 		name, descending := strings.CutPrefix(part, "-")
-		i := q.columnIndex(name)
+		i := indexOf(q.columns, name)
 		if i < 0 {
-			return nil, refuse(http.StatusBadRequest, "cannot sort by %q: it is not a column of the result", name)
+			return refuse(http.StatusBadRequest, "cannot sort by %q: it is not a column of the result", name)
 		}
-		keys = append(keys, sortKey{i, descending})
+		q.order = append(q.order, sortKey{i, descending})
 	}
-	return keys, nil
+	return nil
 }
 
 // readLimit accepts any number of digits, because there is no upper bound (section 8). With a limit of 0, only
 // total_results remains.
-func (q *statsQuery) readLimit(limit string) (int, error) {
-	switch {
-	case !q.family.limited:
-		return q.family.top, nil
-	case limit == "":
-		return 10, nil
+func (q *statsQuery) readLimit(query url.Values) error {
+	if !query.Has("limit") {
+		q.echo.Limit = q.family.limit
+		return nil
 	}
-	n, err := strconv.ParseUint(limit, 10, 63)
+	n, err := strconv.ParseUint(query.Get("limit"), 10, 63)
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
-		return 0, refuse(http.StatusBadRequest, "limit must be an integer that is not negative")
+		return refuse(http.StatusBadRequest, "limit must be an integer that is not negative")
 	}
-	return int(min(n, math.MaxInt64)), nil
+	q.echo.Limit = int(min(n, math.MaxInt64))
+	return nil
 }
