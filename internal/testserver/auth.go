@@ -3,6 +3,7 @@ package testserver
 import (
 	"crypto/rand"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -32,15 +33,11 @@ func (s *Server) identify(r *http.Request) (user *User, basic bool) {
 
 func (s *Server) byPassword(r *http.Request) *User {
 	name, password, ok := r.BasicAuth()
-	if !ok {
+	i := slices.IndexFunc(s.cfg.Users, func(u User) bool { return u.Name == name && u.Password == password })
+	if !ok || i < 0 {
 		return nil
 	}
-	for i, u := range s.cfg.Users {
-		if u.Name == name && u.Password == password {
-			return &s.cfg.Users[i]
-		}
-	}
-	return nil
+	return &s.cfg.Users[i]
 }
 
 func (s *Server) bySession(r *http.Request) *User {

@@ -1,6 +1,7 @@
 package testserver
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -85,13 +86,14 @@ func (d Dialect) withDefaults() Dialect {
 		d.TasksPrefix = "/" + d.TasksPrefix
 	}
 	for _, s := range spellings {
-		setDefault(spelled(&d, s.Field), s.Values[0])
+		field := spelled(&d, s.Field)
+		*field = cmp.Or(*field, s.Values[0])
 	}
-	setDefault(&d.StartTimeParam, "starttime")
-	setDefault(&d.EntryKey, "entry")
-	setDefault(&d.EntryDeletePath, "/config/networklists/{list}/{entry}")
-	setDefault(&d.BatchDeletionMethod, http.MethodPost)
-	setDefault(&d.Final, "COMPLETE")
+	d.StartTimeParam = cmp.Or(d.StartTimeParam, "starttime")
+	d.EntryKey = cmp.Or(d.EntryKey, "entry")
+	d.EntryDeletePath = cmp.Or(d.EntryDeletePath, "/config/networklists/{list}/{entry}")
+	d.BatchDeletionMethod = cmp.Or(d.BatchDeletionMethod, http.MethodPost)
+	d.Final = cmp.Or(d.Final, "COMPLETE")
 	return d
 }
 
@@ -118,8 +120,7 @@ func (c *call) address(relative string) string {
 	case "prefixed":
 		return c.s.base.path() + relative
 	case "absolute":
-		scheme, _ := c.schemes()
-		return scheme + "://" + c.r.Host + c.s.base.path() + relative
+		return "http://" + c.r.Host + c.s.base.path() + relative
 	default:
 		return relative
 	}
@@ -140,8 +141,7 @@ func (c *call) pageAddress(index, count int) string {
 	case "no-scheme":
 		return "//" + c.r.Host + whole
 	case "other-scheme":
-		_, other := c.schemes()
-		return other + "://" + c.r.Host + whole
+		return "https://" + c.r.Host + whole
 	case "other-host":
 		return "http://service.internal:8080" + whole
 	case "other-prefix":
@@ -149,12 +149,4 @@ func (c *call) pageAddress(index, count int) string {
 	default:
 		return c.address(c.at.path() + end)
 	}
-}
-
-// schemes returns the scheme of the request, and the other one.
-func (c *call) schemes() (used, other string) {
-	if c.r.TLS != nil {
-		return "https", "http"
-	}
-	return "http", "https"
 }

@@ -3,6 +3,7 @@ package testserver
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 )
 
@@ -25,27 +26,15 @@ func (r *refusal) with(name, value string) *refusal {
 	return r
 }
 
-// refusalOf returns a rejection in the form of the dialect. The document shows only the body of a purge: code and
-// description (service document, sections 2.3 and 7). That body is the default for all endpoints, and purges have it in
-// every dialect.
-func (s *Server) refusalOf(rt route, err error) response {
-	if rt.limited {
-		return errorResponse(err, "code")
-	}
-	return s.errorResponse(err)
-}
-
-func (s *Server) errorResponse(err error) response { return errorResponse(err, s.dialect.Errors) }
-
+// errorResponse returns a rejection in a form of the dialect. The document shows only the body of a purge: code and
+// description. That body is the default for all endpoints.
 func errorResponse(err error, form string) response {
 	var refused *refusal
 	if !errors.As(err, &refused) {
 		refused = refuse(http.StatusInternalServerError, "%v", err)
 	}
 	answer := errorBody(refused, form)
-	for name, values := range refused.header {
-		answer.header[name] = values
-	}
+	maps.Copy(answer.header, refused.header)
 	return answer
 }
 

@@ -6,10 +6,10 @@ import (
 	"maps"
 	"math"
 	"net/http"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -60,20 +60,9 @@ func (f Fault) Check() error {
 	case f.Cut < CutNone || f.Cut > CutChunked:
 		return invalid("Cut", f.Cut, "use one of the Cut constants")
 	}
-	for _, field := range []struct {
-		name     string
-		value    any
-		negative bool
-	}{
-		{"Skip", f.Skip, f.Skip < 0},
-		{"Count", f.Count, f.Count < 0},
-		{"CutAfter", f.CutAfter, f.CutAfter < 0},
-		{"Delay", f.Delay, f.Delay < 0},
-		{"Stall", f.Stall, f.Stall < 0},
-		{"Dribble", f.Dribble, f.Dribble < 0},
-	} {
-		if field.negative {
-			return invalid(field.name, field.value, "use 0 or more")
+	for _, name := range []string{"Skip", "Count", "CutAfter", "Delay", "Stall", "Dribble"} {
+		if value := reflect.ValueOf(f).FieldByName(name); value.Int() < 0 {
+			return invalid(name, value, "use 0 or more")
 		}
 	}
 	return nil
@@ -93,19 +82,10 @@ func (s *Server) Fail(f Fault) (remove func()) {
 		panic("testserver: Fault." + err.Error())
 	}
 	rule := &faultRule{Fault: f, dice: dice(mix(f.Seed))}
-	s.faults.mu.Lock()
-	defer s.faults.mu.Unlock()
-	s.faults.rules = append(s.faults.rules, rule)
+	s.log.note(func() { s.faults = append(s.faults, rule) })
 	return func() {
-		s.faults.mu.Lock()
-		defer s.faults.mu.Unlock()
-		s.faults.rules = slices.DeleteFunc(s.faults.rules, func(r *faultRule) bool { return r == rule })
+		s.log.note(func() { s.faults = slices.DeleteFunc(s.faults, func(r *faultRule) bool { return r == rule }) })
 	}
-}
-
-type faultRules struct {
-	mu    sync.Mutex
-	rules []*faultRule
 }
 
 type faultRule struct {
@@ -121,11 +101,9 @@ func (f Fault) decides() bool {
 }
 
 // take joins the faults that hit a request, and uses up one hit of each. If there is none, it returns the zero Fault,
-// which has no effect.
-func (f *faultRules) take(method string, at place) (joined Fault) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, rule := range f.rules {
+// which has no effect. The caller holds s.log.mu.
+func (s *Server) take(method string, at place) (joined Fault) {
+	for _, rule := range s.faults {
 		spent := rule.Count > 0 && rule.hits >= rule.Count || rule.decides() && joined.decides()
 		if spent || !matches(rule.Method, rule.Path, method, at) {
 			continue

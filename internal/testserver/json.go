@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 )
 
+const jsonType = "application/json"
+
 // The functions below are stricter than json.Unmarshal. Unmarshal accepts names in other letter case, duplicate names,
 // null for any type, and broken UTF-8.
 

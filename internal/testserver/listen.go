@@ -18,8 +18,6 @@ type network struct {
 	ctx    context.Context // ends with Close; the parent of the contexts of requests
 	cancel context.CancelFunc
 
-	closeOnce sync.Once
-
 	mu      sync.Mutex
 	closed  bool
 	url     string
@@ -131,23 +129,20 @@ func connectionNumber(ctx context.Context) int {
 
 // Close stops listening, closes all connections and waits until every handler has returned. Further calls do nothing.
 func (s *Server) Close() error {
-	s.network.closeOnce.Do(s.network.close)
-	return nil
-}
-
-func (n *network) close() {
+	n := &s.network
 	n.mu.Lock()
 	n.closed = true
 	server := n.http
 	n.mu.Unlock() // a handler that still runs may ask for the URL
 	n.cancel()
 	if server == nil {
-		return
+		return nil
 	}
 	_ = server.Close() // its errors concern only listeners and connections that are closed now
 	<-n.serving
 	_ = server.Close() // a connection may have been accepted while the first Close ran
 	n.running.Wait()
+	return nil
 }
 
 // URL returns the base URL without the customer. Before the server listens, URL returns "".

@@ -1,6 +1,7 @@
 package testserver
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -38,7 +39,7 @@ type networkList struct {
 func (s *Server) AddNetworkList(spec NetworkListSpec) (id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	setDefault(&spec.Type, typeIP)
+	spec.Type = cmp.Or(spec.Type, typeIP)
 	if spec.Type != typeIP && spec.Type != typeGEO {
 		panic(fmt.Sprintf("testserver: type %q of a network list is neither IP nor GEO", spec.Type))
 	}
@@ -179,7 +180,7 @@ func listNetworkLists(c *call) (response, error) {
 			found = append(found, l)
 		}
 	}
-	return pageResponse(c, found, 10, func(l *networkList) networkListJSON {
+	return pageResponse(c, "envelope", found, 10, func(l *networkList) networkListJSON {
 		item := c.networkListJSON(l)
 		if l.NoDescription {
 			item.Description = nil

@@ -1,6 +1,7 @@
 package testserver
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 )
@@ -17,15 +18,13 @@ type page[T any] struct {
 	NextURI   *string `json:"next_uri"` // null on the last page
 }
 
-// paginate returns the page of all that the query parameters page and count select; show converts each item.
-func paginate[T, U any](c *call, all []T, defaultCount int, show func(T) U) (page[U], error) {
-	index, err := c.positive("page", 1)
-	if err != nil {
-		return page[U]{}, err
-	}
-	count, err := c.positive("count", defaultCount)
-	if err != nil {
-		return page[U]{}, err
+// pageResponse returns the page of all that the query parameters page and count select, in a form of Dialect.TaskPage.
+// show converts each item.
+func pageResponse[T, U any](c *call, form string, all []T, defaultCount int, show func(T) U) (response, error) {
+	index, pageErr := c.positive("page", 1)
+	count, countErr := c.positive("count", defaultCount)
+	if err := cmp.Or(pageErr, countErr); err != nil {
+		return response{}, err
 	}
 	p := page[U]{
 		URI: c.pageAddress(index, count), Items: []U{}, Total: len(all),
@@ -43,16 +42,14 @@ func paginate[T, U any](c *call, all []T, defaultCount int, show func(T) U) (pag
 	if index > 1 {
 		p.PrevURI = new(c.pageAddress(index-1, count))
 	}
-	return p, nil
-}
-
-// pageResponse returns the page in its envelope.
-func pageResponse[T, U any](c *call, all []T, defaultCount int, show func(T) U) (response, error) {
-	p, err := paginate(c, all, defaultCount, show)
-	if err != nil {
-		return response{}, err
+	switch form {
+	case "array":
+		return jsonResponse(http.StatusOK, p.Items), nil
+	case "tasks":
+		return jsonResponse(http.StatusOK, map[string]any{"tasks": p.Items}), nil
+	default:
+		return jsonResponse(http.StatusOK, p), nil
 	}
-	return jsonResponse(http.StatusOK, p), nil
 }
 
 // positive reads a query parameter that is a positive integer.

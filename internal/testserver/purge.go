@@ -28,11 +28,7 @@ type PurgeURI struct {
 func (s *Server) Purged() []Purge {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := slices.Clone(s.purges)
-	for i := range all {
-		all[i].URIs = slices.Clone(all[i].URIs)
-	}
-	return all
+	return slices.Clone(s.purges)
 }
 
 func (s *Server) purgeRoutes() []route {
@@ -64,32 +60,20 @@ func submitPurge(c *call) (response, error) {
 	return c.purgeResponse(id), nil
 }
 
-type purgeJSON struct {
-	Code          int               `json:"code"`
-	Description   string            `json:"description"`
-	PurgeResponse purgeResponseJSON `json:"purge_response"`
-	TransactionID int64             `json:"transaction_id"`
-}
-
-type purgeResponseJSON struct {
-	TransactionStatusURI string `json:"transaction_status_uri"`
-}
-
 // purgeResponse is the purge response (service document, section 2.3). Its status is 201 unless the dialect has
 // another. The body of a 303 has the code 201 (open point 7).
 func (c *call) purgeResponse(id int64) response {
 	relative := "/transactions/" + strconv.FormatInt(id, 10)
-	status := map[string]int{
-		"201": http.StatusCreated, "200": http.StatusOK,
-		"303-body": http.StatusSeeOther, "303-location": http.StatusSeeOther,
-	}[c.s.dialect.PurgeReply]
-	code := status
-	if status == http.StatusSeeOther {
-		code = http.StatusCreated
+	status, code := http.StatusCreated, http.StatusCreated
+	switch c.s.dialect.PurgeReply {
+	case "200":
+		status, code = http.StatusOK, http.StatusOK
+	case "303-body", "303-location":
+		status = http.StatusSeeOther
 	}
-	answer := jsonResponse(status, purgeJSON{
-		Code: code, Description: "request submitted", TransactionID: id,
-		PurgeResponse: purgeResponseJSON{TransactionStatusURI: c.address(relative)},
+	answer := jsonResponse(status, map[string]any{
+		"code": code, "description": "request submitted", "transaction_id": id,
+		"purge_response": map[string]string{"transaction_status_uri": c.address(relative)},
 	})
 	if c.s.dialect.PurgeReply == "303-location" {
 		answer = response{status: status, header: http.Header{}}
@@ -126,14 +110,12 @@ func (s *Server) limit(arrived time.Time) error {
 
 // tooFast rejects a purge above the rate, in the form of the dialect.
 func (s *Server) tooFast(wait time.Duration) error {
-	status, asks := http.StatusServiceUnavailable, strings.HasSuffix(s.dialect.TooFast, "-retry-after")
-	if strings.HasPrefix(s.dialect.TooFast, "429") {
-		status = http.StatusTooManyRequests
-	}
+	form, asks := strings.CutSuffix(s.dialect.TooFast, "-retry-after")
+	status, _ := strconv.Atoi(form)
 	refused := refuse(status, "more than %d purge requests in %s", s.cfg.PurgeRate, s.cfg.PurgeWindow)
 	if asks {
 		seconds := max(1, (wait+time.Second-1)/time.Second) // rounded up
-		return refused.with("Retry-After", strconv.Itoa(int(seconds)))
+		refused.with("Retry-After", strconv.Itoa(int(seconds)))
 	}
 	return refused
 }

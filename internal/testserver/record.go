@@ -74,10 +74,10 @@ func (s *Server) arrive(r *http.Request, at place) (*entry, Fault) {
 	if s.cfg.RequestLog == nil {
 		s.log.entries = append(s.log.entries, e)
 	}
-	return e, s.faults.take(r.Method, at)
+	return e, s.take(r.Method, at)
 }
 
-// note changes a record.
+// note reads or changes what the lock guards.
 func (rec *recorder) note(change func()) {
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
@@ -109,9 +109,8 @@ func (rec *recorder) leave(e *entry, log func(Request)) {
 	if log == nil {
 		return
 	}
-	rec.mu.Lock()
-	done := e.Request
-	rec.mu.Unlock()
+	var done Request
+	rec.note(func() { done = e.Request })
 	log(done)
 }
 

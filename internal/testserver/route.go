@@ -1,6 +1,7 @@
 package testserver
 
 import (
+	"mime"
 	"net/http"
 	"net/url"
 	"slices"
@@ -21,15 +22,11 @@ type route struct {
 	handle  func(*call) (response, error)
 }
 
-// allRoutes lists every endpoint of the service, area by area.
+// allRoutes lists every endpoint of the service. Those with the fewest named elements come first.
 func (s *Server) allRoutes() []route {
-	return slices.Concat(
-		s.sessionRoutes(),
-		s.taskRoutes(),
-		s.purgeRoutes(),
-		s.statsRoutes(),
-		s.networkListRoutes(),
-	)
+	routes := slices.Concat(s.sessionRoutes(), s.taskRoutes(), s.purgeRoutes(), s.statsRoutes(), s.networkListRoutes())
+	slices.SortStableFunc(routes, func(a, b route) int { return strings.Count(a.path, "{") - strings.Count(b.path, "{") })
+	return routes
 }
 
 // place is a path, split into its elements. The place of a request is relative to {base_url}/{customer}/v1.
@@ -99,31 +96,40 @@ type call struct {
 // execute processes the request as one atomic step.
 func (s *Server) execute(c *call) response {
 	if s.unusable != nil {
-		return s.errorResponse(refuse(http.StatusNotImplemented, "%v", s.unusable))
+		return errorResponse(refuse(http.StatusNotImplemented, "%v", s.unusable), s.dialect.Errors)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c.now = s.cfg.Clock.Now()
 	rt, err := s.find(c)
-	if err != nil {
-		return s.errorResponse(err)
+	if err == nil {
+		err = c.admit(rt)
 	}
-	if err := c.admit(rt); err != nil {
-		return s.refusalOf(rt, err)
+	var answer response
+	if err == nil {
+		answer, err = rt.handle(c)
 	}
-	answer, err := rt.handle(c)
-	if err != nil {
-		return s.refusalOf(rt, err)
+	switch {
+	case err == nil:
+		return answer
+	case rt.limited: // the document shows the body of a purge in every dialect (service document, sections 2.3 and 7)
+		return errorResponse(err, "code")
+	default:
+		return errorResponse(err, s.dialect.Errors)
 	}
-	return answer
 }
 
-// find looks up the endpoint. It returns 404 for an unknown path, and 405 for a known path with another method.
+// find looks up the endpoint. It returns 404 for an unknown path, and 405 for a known path with another method. If
+// several routes match, those with the fewest named elements win: "entries" is never the {entry} of
+// /config/networklists/{list}/{entry}.
 func (s *Server) find(c *call) (route, error) {
 	var allowed []string
-	for _, rt := range s.nearest(c.at) {
-		if rt.method == c.r.Method {
-			c.vars, _ = rt.match(c.at)
+	for _, rt := range s.routes { // those with the fewest named elements first
+		vars, ok := rt.match(c.at)
+		if !ok || allowed != nil && len(vars) > len(c.vars) {
+			continue
+		}
+		if c.vars = vars; rt.method == c.r.Method {
 			return rt, nil
 		}
 		allowed = append(allowed, rt.method)
@@ -134,24 +140,6 @@ func (s *Server) find(c *call) (route, error) {
 	slices.Sort(allowed)
 	return route{}, refuse(http.StatusMethodNotAllowed, "method %s is not allowed here", c.r.Method).
 		with("Allow", strings.Join(slices.Compact(allowed), ", "))
-}
-
-// nearest returns the routes of a path. If several routes match, those with the fewest named elements win: "entries" is
-// never the {entry} of /config/networklists/{list}/{entry}.
-func (s *Server) nearest(at place) []route {
-	var found []route
-	fewest := 0
-	for _, rt := range s.routes {
-		vars, ok := rt.match(at)
-		switch {
-		case !ok || found != nil && len(vars) > fewest:
-		case found == nil || len(vars) < fewest:
-			found, fewest = []route{rt}, len(vars)
-		default:
-			found = append(found, rt)
-		}
-	}
-	return found
 }
 
 // admit makes the checks that all endpoints share, in the order of the package comment.
@@ -174,6 +162,20 @@ func (c *call) admit(rt route) error {
 		return refuse(http.StatusBadRequest, "this request takes no body")
 	}
 	return c.parseQuery(rt.params)
+}
+
+// negotiate rejects with 406 a body that is not declared as JSON, and a client that does not accept JSON.
+func (c *call) negotiate() error {
+	if len(c.body) > 0 {
+		declared, _, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
+		if err != nil || declared != jsonType {
+			return refuse(http.StatusNotAcceptable, "the body must be declared as %s", jsonType)
+		}
+	}
+	if accept := c.r.Header.Get("Accept"); accept != "" && !strings.Contains(accept, jsonType) && !strings.Contains(accept, "*/*") {
+		return refuse(http.StatusNotAcceptable, "responses have the type %s, which Accept excludes", jsonType)
+	}
+	return nil
 }
 
 // parseQuery rejects unknown parameters, duplicates, and parameters without a value.

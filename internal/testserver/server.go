@@ -21,6 +21,7 @@
 package testserver
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -78,7 +79,7 @@ type Server struct {
 	requests atomic.Int64 // that got a response
 
 	log     recorder
-	faults  faultRules
+	faults  []*faultRule // guarded by the lock of log
 	network network
 
 	mu           sync.Mutex // guards the fields below; handlers of routes run with it held
@@ -124,7 +125,7 @@ func (s *Server) Err() error { return s.unusable }
 func (s *Server) Identity() (customer string, user User) { return s.cfg.Customer, s.cfg.Users[0] }
 
 func (c Config) withDefaults() Config {
-	setDefault(&c.Customer, "acme")
+	c.Customer = cmp.Or(c.Customer, "acme")
 	c.Users = slices.Clone(c.Users)
 	if c.Users == nil {
 		c.Users = []User{{Name: "alice", Password: "correct-horse-battery"}}
@@ -135,20 +136,13 @@ func (c Config) withDefaults() Config {
 	if c.HostPatterns == nil {
 		c.HostPatterns = []string{"www.example.com", "*.example.com", "example.com", "*.example.net", "example.net"}
 	}
-	setDefault(&c.PurgeRate, 2) // service document, section 8
-	setDefault(&c.PurgeWindow, time.Second)
-	setDefault(&c.PurgeDuration, 2*time.Second)
-	setDefault(&c.DeployDuration, 2*time.Second)
-	setDefault(&c.EventsSince, c.Clock.Now().AddDate(0, 0, -35))
+	c.PurgeRate = cmp.Or(c.PurgeRate, 2) // service document, section 8
+	c.PurgeWindow = cmp.Or(c.PurgeWindow, time.Second)
+	c.PurgeDuration = cmp.Or(c.PurgeDuration, 2*time.Second)
+	c.DeployDuration = cmp.Or(c.DeployDuration, 2*time.Second)
+	c.EventsSince = cmp.Or(c.EventsSince, c.Clock.Now().AddDate(0, 0, -35))
 	c.Dialect = c.Dialect.withDefaults()
 	return c
-}
-
-func setDefault[T comparable](value *T, fallback T) {
-	var zero T
-	if *value == zero {
-		*value = fallback
-	}
 }
 
 // Clock returns the clock of the server.

@@ -180,18 +180,7 @@ func listTasks(c *call) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	p, err := paginate(c, found, 10, c.taskJSON)
-	if err != nil {
-		return response{}, err
-	}
-	switch c.s.dialect.TaskPage {
-	case "array":
-		return jsonResponse(http.StatusOK, p.Items), nil
-	case "tasks":
-		return jsonResponse(http.StatusOK, map[string]any{"tasks": p.Items}), nil
-	default:
-		return jsonResponse(http.StatusOK, p), nil
-	}
+	return pageResponse(c, c.s.dialect.TaskPage, found, 10, c.taskJSON)
 }
 
 // findTasks returns the tasks that match the filters, the last updated one first.

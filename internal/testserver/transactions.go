@@ -1,7 +1,10 @@
 package testserver
 
 import (
+	"cmp"
+	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -26,10 +29,8 @@ type ending struct {
 func (s *Server) FailTransactions(n int, status, description string, code int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	setDefault(&code, http.StatusOK)
-	for range n {
-		s.failures = append(s.failures, ending{status: status, description: description, code: code})
-	}
+	failure := ending{status: status, description: description, code: cmp.Or(code, http.StatusOK)}
+	s.failures = append(s.failures, slices.Repeat([]ending{failure}, n)...)
 }
 
 func (s *Server) newTransaction(now time.Time) (id int64) {
@@ -49,54 +50,29 @@ func (s *Server) newTransaction(now time.Time) (id int64) {
 	return id
 }
 
-type transactionJSON struct {
-	Code          int                     `json:"code"`
-	Description   string                  `json:"description"`
-	TransactionID int64                   `json:"transaction_id"`
-	Response      transactionResponseJSON `json:"transaction_response"`
-}
-
-type transactionResponseJSON struct {
-	BeginTS     int64  `json:"begin_ts"`
-	EndTS       int64  `json:"end_ts"`
-	Percent     int    `json:"percent_received_responses"`
-	Status      string `json:"transaction_status"`
-	Description string `json:"transaction_status_description"`
-}
-
 // getTransaction is GET /transactions/{transaction_id} (service document, sections 2.3 and 4.4).
 func getTransaction(c *call) (response, error) {
 	text := c.vars["transaction_id"]
-	if !isNumber(text) {
+	id, err := strconv.ParseUint(text, 10, 63)
+	if errors.Is(err, strconv.ErrSyntax) {
 		return response{}, refuse(http.StatusBadRequest, "transaction id %q is not a number", text)
 	}
-	id, err := strconv.ParseInt(text, 10, 64)
-	t := c.s.transactions[id]
+	t := c.s.transactions[int64(id)]
 	if err != nil || t == nil {
 		return response{}, refuse(http.StatusNotFound, "transaction %s does not exist", text)
 	}
-	return jsonResponse(http.StatusOK, t.describe(id, c.now, c.s.cfg.PurgeDuration)), nil
-}
-
-func (t *transaction) describe(id int64, now time.Time, duration time.Duration) transactionJSON {
+	duration := c.s.cfg.PurgeDuration
 	end := t.begin.Add(max(0, duration))
-	out := transactionJSON{
-		Code: t.code, Description: "transaction status", TransactionID: id, Response: transactionResponseJSON{
-			BeginTS: t.begin.Unix(), EndTS: end.Unix(), Percent: 100, Status: t.status, Description: t.description,
+	state, endTS, received := t.ending, end.Unix(), 100
+	if c.now.Before(end) {
+		state = ending{status: "PENDING", description: "waiting for caches to answer", code: http.StatusOK}
+		endTS, received = -1, percent(c.now.Sub(t.begin), duration)
+	}
+	return jsonResponse(http.StatusOK, map[string]any{
+		"code": state.code, "description": "transaction status", "transaction_id": id,
+		"transaction_response": map[string]any{
+			"begin_ts": t.begin.Unix(), "end_ts": endTS, "percent_received_responses": received,
+			"transaction_status": state.status, "transaction_status_description": state.description,
 		},
-	}
-	if now.Before(end) {
-		out.Code, out.Response.EndTS, out.Response.Percent = http.StatusOK, -1, percent(now.Sub(t.begin), duration)
-		out.Response.Status, out.Response.Description = "PENDING", "waiting for caches to answer"
-	}
-	return out
-}
-
-func isNumber(text string) bool {
-	for _, r := range text {
-		if r < '0' || r > '9' {
-			return false
-		}
-	}
-	return text != ""
+	}), nil
 }
