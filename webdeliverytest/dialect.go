@@ -39,7 +39,7 @@ type Dialect struct {
 
 	// NextURI is the form of addresses: "relative" to /{customer}/v1, "prefixed" with the whole path, "absolute". The
 	// other values are what gateways make of the addresses of pages, and leave the rest relative: "query" (?page=2),
-	// "last-element" (entries?page=2), "no-scheme" (//host/...), "other-scheme" (http for https, or the reverse),
+	// "last-element" (entries?page=2), "no-scheme" (//host/...), "other-scheme" (https),
 	// "other-host", "other-prefix" (another path in front of /{customer}/v1).
 	NextURI string
 
