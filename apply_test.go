@@ -254,7 +254,6 @@ func TestApplyWithFaults(t *testing.T) {
 		// With Wait, a repeat must name a task: the list shows the entry, but does not tell whether it is in effect.
 		"and each repeat, too":            {"192.0.2.0/25", "192.0.2.0/24", true, []fault{taken}, noTask, 0, 0, 3},
 		"and each repeat names no task":   {"192.0.2.0/25", "192.0.2.0/24", true, []fault{once(taken), {Method: "POST", Status: 204}}, noTask, 0, 0, 3},
-		"and each repeat fails":           {"192.0.2.0/25", "192.0.2.0/24", true, []fault{once(taken), {Method: "POST", Status: 500}}, noTask, 0, 0, 3},
 		"and each repeat comes too early": {"192.0.2.0/25", "192.0.2.0/24", true, []fault{once(taken), {Method: "POST", Status: 429}}, noTask, 0, 0, 7},
 		"one task fails, and another one cannot be read": {
 			"192.0.2.8 192.0.2.9", "", true, []fault{{Path: "/tasks/*", Status: 200, Body: noRoute}}, isTaskError, 0, 2, 0,

@@ -2,8 +2,8 @@ package webdelivery_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -21,114 +21,67 @@ import (
 // oneList is the path of every list, for faults.
 const oneList = "/config/networklists/*"
 
-// changingList answers with pages of ten entries (service document, section 2.6) of a list that somebody changes after the
-// first page was read. Pages have only the members of form.
-func changingList(before, after, form []string) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		index, err := strconv.Atoi(r.URL.Query().Get("page"))
-		if err != nil {
-			index = 1
-		}
-		now := before
-		if index > 1 {
-			now = after
-		}
-		const size = 10
-		items, pages := []map[string]string{}, (len(now)+size-1)/size
-		for _, text := range now[min((index-1)*size, len(now)):min(index*size, len(now))] {
-			items = append(items, map[string]string{"id": "id of " + text, "entry": text})
-		}
-		page := map[string]any{"total": len(now), "page_count": pages, "page_index": index, "has_more": index < pages, "next_uri": nil}
-		if index < pages {
-			page["next_uri"] = fmt.Sprintf("/config/networklists/%s/entries?count=1000&page=%d", fixture.ListID, index+1)
-		}
-		maps.DeleteFunc(page, func(name string, _ any) bool { return !slices.Contains(form, name) })
-		page["items"] = items
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(page)
-	}
-}
-
-// If the total of a list changes between two of its pages, or an entry comes twice, Plan returns an error, however the
-// pages announce one another.
+// If a list changes between two of its pages, Plan returns an error. So it does if an entry comes twice, and another is lacking,
+// although the total fits, or if two entries have the same id.
 func TestAPlanOfAListThatChangesMeanwhile(t *testing.T) {
 	t.Parallel()
-	was := fixture.Addresses(25)
-	changes := map[string][]string{
-		"none":                           was,
-		"one is removed":                 was[1:],                                     // the eleventh is missed
-		"one is added":                   append([]string{"203.0.113.1"}, was...),     // the tenth comes twice
-		"the last moves to the front":    append([]string{was[24]}, was[:24]...),      // the tenth comes twice
-		"the first moves to the end":     append(slices.Clone(was[1:]), was[0]),       // the eleventh is missed
-		"the second page is removed":     append(slices.Clone(was[:10]), was[20:]...), // ten are missed
-		"all but the first page removed": was[:10],                                    // the others are missed
-	}
-	for change, after := range changes {
-		for _, form := range []string{
-			"total page_count page_index has_more next_uri", "total page_count has_more next_uri", "total page_index has_more next_uri",
-			"total next_uri has_more", "total", "total page_index",
-		} {
-			t.Run(change+"/"+form, func(t *testing.T) {
-				t.Parallel()
-				fixture.WithList(t, fixture.Setup{}, nil, func(f *fixture.Fixture) {
-					f.AddFault(testserver.Fault{Path: oneList + "/entries", Handler: changingList(was, after, strings.Fields(form))})
-					plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, was, webdelivery.PlanOptions{})
-					if change == "none" {
-						require.NoError(f, err)
-						assert.True(f, plan.Empty())
-						assert.GreaterOrEqual(f, f.Srv.Count(http.MethodGet, oneList+"/entries"), 3)
-						return
-					}
-					var broken *webdelivery.IncompleteError
-					require.ErrorAs(f, err, &broken)
-					assert.Nil(f, plan)
-					assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
-					assert.Contains(f, broken.Reason, "/entries: ")
-				})
-			})
-		}
+	const (
+		first = `{"items":[{"id":"a","entry":"192.0.2.1"},{"id":"b","entry":"192.0.2.2"}],"has_more":true,"total":3}`
+		last  = `{"id":"c","entry":"192.0.2.3"}],"has_more":false`
+		noID  = `the entry "192.0.2.9" has no id of its own`
+	)
+	for second, says := range map[string]string{
+		`{"items":[` + last + `}`:                                "",
+		`{"items":[` + last + `,"total":4}`:                      "/entries: after page 2: the collection changed while it was read",
+		`{"items":[{"id":"b","entry":"192.0.2.2"},` + last + `}`: "/entries: after page 1: the list changed while it was read: the entry 192.0.2.2 appears twice",
+		`{"items":[{"id":"b","entry":"192.0.2.9"},` + last + `}`: noID,
+	} {
+		fixture.WithList(t, fixture.Setup{}, nil, func(f *fixture.Fixture) {
+			for _, body := range []string{first, second} {
+				f.AddFault(testserver.Fault{Path: oneList + "/entries", Count: 1, Status: 200, Body: body})
+			}
+			plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, []string{"192.0.2.1", "192.0.2.2", "192.0.2.3"}, anything)
+			if says == "" {
+				require.NoError(f, err)
+				assert.True(f, plan.Empty())
+				return
+			}
+			require.ErrorContains(f, err, says)
+			assert.Nil(f, plan)
+			assert.Equal(f, says != noID, errors.As(err, new(*webdelivery.IncompleteError)))
+			assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
+		})
 	}
 }
 
-// A service may refuse pages of 1,000 with 400. Then whatever reads a whole list reads pages of the service's own size. If
-// these fail as well, the first error is returned.
+// A service may refuse pages of 1,000 with 400. Then whatever reads a whole list, or all lists, reads pages of the service's own
+// size. If these fail as well, the first error is returned.
 func TestPagesThatAreTooLarge(t *testing.T) {
 	t.Parallel()
-	for name, use := range map[string]func(f *fixture.Fixture) error{
-		"lists": func(f *fixture.Fixture) error {
-			_, err := f.Client.NetworkLists.GetByName(f.Context(), "blocklist")
-			return err
-		},
-		"entries": func(f *fixture.Fixture) error {
-			plan, err := f.Client.NetworkLists.Plan(f.Context(), fixture.ListID, fixture.Addresses(150), webdelivery.PlanOptions{})
-			assert.True(f, err != nil || plan.Empty())
-			return err
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			for _, status := range []int{0, http.StatusBadRequest, http.StatusForbidden} { // of pages of the service's own size
-				fixture.WithList(t, fixture.Setup{}, fixture.Addresses(150), func(f *fixture.Fixture) {
-					fake := f.HTTP.Transport
-					f.HTTP.Transport = fixture.RoundTripper(func(r *http.Request) (*http.Response, error) {
-						body := []byte(`{"description":"of count ` + r.URL.Query().Get("count") + `"}`)
-						switch isCollection := strings.HasSuffix(r.URL.Path, "s"); {
-						case r.URL.Query().Get("count") == "1000":
-							return fixture.Response(http.StatusBadRequest, body), nil
-						case isCollection && status != 0:
-							return fixture.Response(status, body), nil
-						}
-						return fake.RoundTrip(r)
-					})
-					f.Client = f.NewClient(f.Srv.URL(), fixture.Setup{})
-					err := use(f)
-					if status == 0 {
-						require.NoError(f, err)
-						return
-					}
-					require.ErrorIs(f, err, webdelivery.ErrBadRequest)
-					assert.ErrorContains(f, err, "of count 1000")
-				})
+	for _, status := range []int{0, http.StatusBadRequest, http.StatusForbidden} { // of pages of the service's own size
+		fixture.WithList(t, fixture.Setup{}, fixture.Addresses(150), func(f *fixture.Fixture) {
+			fake := f.HTTP.Transport
+			f.HTTP.Transport = fixture.RoundTripper(func(r *http.Request) (*http.Response, error) {
+				body := []byte(`{"description":"of count ` + r.URL.Query().Get("count") + `"}`)
+				switch isCollection := strings.HasSuffix(r.URL.Path, "s"); {
+				case r.URL.Query().Get("count") == "1000":
+					return fixture.Response(http.StatusBadRequest, body), nil
+				case isCollection && status != 0:
+					return fixture.Response(status, body), nil
+				}
+				return fake.RoundTrip(r)
+			})
+			lists := f.NewClient(f.Srv.URL(), fixture.Setup{}).NetworkLists
+			_, listsErr := lists.GetByName(f.Context(), "blocklist")
+			plan, entriesErr := lists.Plan(f.Context(), fixture.ListID, fixture.Addresses(150), webdelivery.PlanOptions{})
+			if status == 0 {
+				require.NoError(f, errors.Join(listsErr, entriesErr))
+				assert.True(f, plan.Empty())
+				return
+			}
+			for _, err := range []error{listsErr, entriesErr} {
+				require.ErrorIs(f, err, webdelivery.ErrBadRequest)
+				assert.ErrorContains(f, err, "of count 1000")
 			}
 		})
 	}

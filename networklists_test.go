@@ -52,39 +52,6 @@ func TestNetworkListFields(t *testing.T) {
 	})
 }
 
-// Options select lists by type, and the service hides deprecated ones by default (sections 4.6 and 9). All follows
-// the pages.
-func TestListsAreSelected(t *testing.T) {
-	t.Parallel()
-	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
-		for i := range 25 {
-			spec := testserver.NetworkListSpec{Name: fmt.Sprint("list-", i), Deprecated: i%5 == 0, Entries: []string{"192.0.2.1"}}
-			if i%2 == 0 {
-				spec.Type, spec.Entries = "GEO", []string{"DE"}
-			}
-			f.Srv.AddNetworkList(spec)
-		}
-		count := func(o webdelivery.NetworkListOptions) (n int) {
-			for list, err := range f.Client.NetworkLists.All(f.Context(), o) {
-				require.NoError(f, err)
-				assert.Nil(f, list.List)
-				assert.True(f, o.Type == "" || list.Type == o.Type)
-				assert.True(f, o.Deprecated || !list.Deprecated)
-				n++
-			}
-			return n
-		}
-		assert.Equal(f, 20, count(webdelivery.NetworkListOptions{}))
-		assert.Equal(f, 25, count(webdelivery.NetworkListOptions{Deprecated: true, Count: 4}))
-		assert.Equal(f, 10, count(webdelivery.NetworkListOptions{Type: webdelivery.ListTypeIP, Count: 100}))
-		assert.Equal(f, 13, count(webdelivery.NetworkListOptions{Type: webdelivery.ListTypeGEO, Deprecated: true}))
-		_, err := f.Client.NetworkLists.List(f.Context(), webdelivery.NetworkListOptions{Type: "ASN", Page: -1})
-		require.ErrorIs(f, err, webdelivery.ErrInvalid)
-		require.ErrorContains(f, err, "type")
-		require.ErrorContains(f, err, "page")
-	})
-}
-
 // The entries collection and the single entry have fields of their own (section 2.6).
 func TestEntryFields(t *testing.T) {
 	t.Parallel()
@@ -109,14 +76,19 @@ func TestEntryFields(t *testing.T) {
 	})
 }
 
-// An id is one path element. A name in place of an id is answered with the method that takes one.
-func TestIdsOfLists(t *testing.T) {
+// An id is one path element, a type is one of two, and pages count from 1. A name in place of an id is answered with the method
+// that takes one.
+func TestArgumentsOfLists(t *testing.T) {
 	t.Parallel()
 	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
 		for _, bad := range []string{"", ".", "..", "a\n"} {
 			_, err := f.Client.NetworkLists.Get(f.Context(), bad)
 			require.ErrorIs(f, err, webdelivery.ErrInvalid, "%q", bad)
 		}
+		_, err := f.Client.NetworkLists.List(f.Context(), webdelivery.NetworkListOptions{Type: "ASN", Page: -1})
+		require.ErrorIs(f, err, webdelivery.ErrInvalid)
+		require.ErrorContains(f, err, "type")
+		require.ErrorContains(f, err, "page")
 		assert.Empty(f, f.Srv.Requests())
 		for id, hint := range map[string]bool{"a/b": true, "office": true, "5e1f0d2c-0000-4000-8000-00000000ffff": false} {
 			_, err := f.Client.NetworkLists.Get(f.Context(), id)
