@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"iter"
+	"math"
 	"slices"
 	"strconv"
 )
@@ -100,11 +101,11 @@ func (r row) appendJSON(b []byte) []byte {
 // order of time, which is the default, are not stored.
 func (q *statsQuery) rows(ctx context.Context) iter.Seq[row] {
 	if q.family.raw() && q.inOrderOfTime() {
-		return q.matching(ctx)
+		return q.matching(ctx, q.echo.Limit)
 	}
 	var all []row
 	if q.family.raw() {
-		for r := range q.matching(ctx) {
+		for r := range q.matching(ctx, math.MaxInt) {
 			all = append(all, slices.Clone(r))
 		}
 	} else {
@@ -136,7 +137,7 @@ func (q *statsQuery) groups(ctx context.Context) (all []row) {
 	hit := len(q.columns) - 1
 	seen := map[string]int{} // index into all by the row with no hits
 	var key []byte
-	for r := range q.matching(ctx) {
+	for r := range q.matching(ctx, math.MaxInt) {
 		key = r.appendJSON(key[:0])
 		at, ok := seen[string(key)]
 		if !ok {
@@ -155,10 +156,10 @@ func (q *statsQuery) groups(ctx context.Context) (all []row) {
 }
 
 // matching returns the row of each event that the query matches, in order of time, until the context ends. A row is valid
-// until the next one.
-func (q *statsQuery) matching(ctx context.Context) iter.Seq[row] {
+// until the next one. Rows beyond the limit are empty, because they are only counted.
+func (q *statsQuery) matching(ctx context.Context, limit int) iter.Seq[row] {
 	return func(yield func(row) bool) {
-		looked := 0
+		looked, found := 0, 0
 		var r row
 		for e := range q.history.between(q.start, q.end) {
 			if looked++; looked%1024 == 0 && ctx.Err() != nil {
@@ -168,8 +169,10 @@ func (q *statsQuery) matching(ctx context.Context) iter.Seq[row] {
 				continue
 			}
 			r = r[:0]
-			for _, c := range q.columns {
-				r = append(r, c.of(e))
+			if found++; found <= limit {
+				for _, c := range q.columns {
+					r = append(r, c.of(e))
+				}
 			}
 			if !yield(r) {
 				return
