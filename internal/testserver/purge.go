@@ -115,7 +115,7 @@ func (s *Server) tooFast(wait time.Duration) error {
 	refused := refuse(status, "more than %d purge requests in %s", s.cfg.PurgeRate, s.cfg.PurgeWindow)
 	if asks {
 		seconds := max(1, (wait+time.Second-1)/time.Second) // rounded up
-		refused.with("Retry-After", strconv.Itoa(int(seconds)))
+		refused = refused.with("Retry-After", strconv.Itoa(int(seconds)))
 	}
 	return refused
 }
