@@ -75,10 +75,10 @@ func (c *call) statsQuery(f *family) (*statsQuery, error) {
 }
 
 func (q *statsQuery) readGranularity(query url.Values) error {
-	name := query.Get("granularity")
-	if name == "" {
+	if !query.Has("granularity") {
 		return nil
 	}
+	name := query.Get("granularity")
 	i := slices.IndexFunc(granularities, func(g granularity) bool { return g.name == name })
 	if i < 0 {
 		return refuse(http.StatusBadRequest, "granularity must be day, hour or 5minute")
