@@ -44,10 +44,10 @@ all: lint test
 ci: lint tidy vuln platforms api-check test fuzz
 
 # Every test runs with the race detector, but of the cases that a test generates only some (-short), as each takes ten times
-# as long with it. Those with many run again without it, all cases, and tell what they cover. What depends on the width of
-# an int is also tested where it has 32 bits. The tests of the other modules mostly wait, so they run beside those of the
-# root. Fewer garbage collections save a seventh of the time.
+# as long with it. Those with many run again without it, all cases, and tell what they cover. The tests of the other modules
+# mostly wait, so they run beside those of the root. Fewer garbage collections save a seventh of the time. make lint vets.
 test: export GOGC := 300
+test: export GOFLAGS += -vet=off
 test:
 	@tools/missing.sh
 	@$(MAKE) --no-print-directory -j2 -Otarget test-packages test-modules test-coverage
@@ -62,9 +62,6 @@ test-coverage:
 		if ($$3 + 0 < least) exit 1 }'
 
 test-modules:
-	GOARCH=386 go vet $(WIDTHS)
-	@if GOARCH=386 go test -run '^$$' ./filters >/dev/null 2>&1; then GOARCH=386 go test $(WIDTHS); else \
-		echo "386: NOT RUN, because this kernel starts no 32-bit program"; fi
 	$(JOINED) go test -race ./redislimit ./redisqueue ./cmd/webdelivery/... ./examples/integrations/...
 	cd tools && go test ./...
 	cd tools/workflows && go test ./...
@@ -93,8 +90,11 @@ tidy:
 vuln:
 	$(JOINED) tools/vuln.sh . $(MODULES)
 
-# What users build compiles on every platform that differs.
+# What users build compiles on every platform that differs, and what depends on the width of an int is tested with 32 bits.
 platforms:
+	GOARCH=386 go vet $(WIDTHS)
+	@if GOARCH=386 go test -run '^$$' ./filters >/dev/null 2>&1; then GOARCH=386 go test $(WIDTHS); else \
+		echo "386: NOT RUN, because this kernel starts no 32-bit program"; fi
 	for p in $(PLATFORMS); do for m in . $(MODULES); do \
 		echo "$$p $$m"; (cd $$m && $(JOINED) GOOS=$${p%/*} GOARCH=$${p#*/} go build ./...) || exit 1; done; done
 

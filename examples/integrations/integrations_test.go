@@ -7,7 +7,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -23,7 +25,7 @@ import (
 func program(t *testing.T, srv *webdeliverytest.Server, name string) func(variables []string, args ...string) (printed string, err error) {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), name+".exe") // a name that every system runs
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-w", "-o", binary, "./"+name).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-race="+race(), "-ldflags=-w", "-o", binary, "./"+name).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	settings := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "WEBDELIVERY_") })
 	settings = append(settings, "WEBDELIVERY_BASE_URL="+srv.URL, "WEBDELIVERY_CUSTOMER="+srv.Customer,
@@ -34,6 +36,13 @@ func program(t *testing.T, srv *webdeliverytest.Server, name string) func(variab
 		out, err := command.CombinedOutput()
 		return string(out), err
 	}
+}
+
+// race tells whether this test has the race detector. Programs that have it as well need nothing that is not compiled yet.
+func race() string {
+	info, _ := debug.ReadBuildInfo()
+	i := slices.IndexFunc(info.Settings, func(s debug.BuildSetting) bool { return s.Key == "-race" })
+	return strconv.FormatBool(i >= 0)
 }
 
 // Processes share requests. Each learns what became of its own URIs.

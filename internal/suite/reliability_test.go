@@ -328,7 +328,7 @@ func TestFaultMatrix(t *testing.T) {
 			met := map[operations.Kind]bool{}
 			for _, op := range operationsOf() {
 				is := row.promises[op.Kind]
-				if !op.meets(row, v) || i > 0 && met[op.Kind] {
+				if !op.meets(row, v) || (i > 0 || testing.Short()) && met[op.Kind] {
 					continue
 				}
 				met[op.Kind] = true

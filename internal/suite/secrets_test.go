@@ -132,7 +132,7 @@ func TestNothingShowsASecret(t *testing.T) {
 				s.showFaults(f)
 				switch tt.name {
 				case "session": // its requests carry the most: the credentials at the login, then the session
-					s.showEchoes(f, settings, tt.password, func(i int) []step { return everyNthStep(2, i) })
+					s.showEchoes(f, settings, tt.password, func(i int) []step { return everyNthStep(fixture.Cases(2, 6), i) })
 				case "wrong password":
 					s.showEchoes(f, settings, tt.password, func(int) []step {
 						return slices.DeleteFunc(everyStep(), func(op step) bool { return op.Kind != operations.LogsIn })
