@@ -36,7 +36,7 @@ GREMLINS := github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0
 # these systems have the same files.
 PLATFORMS := linux/386 darwin/arm64 windows/amd64
 
-.PHONY: all ci test test-packages test-modules test-coverage test-portable fleet lint tidy vuln platforms api api-check api-breaking \
+.PHONY: all ci test test-packages test-modules test-coverage test-portable lint tidy vuln platforms api api-check api-breaking \
 	fuzz fmt bench mutation release release-check
 
 all: lint test
@@ -70,11 +70,6 @@ test-modules:
 test-portable:
 	go test ./...
 	$(JOINED) go test ./redislimit ./redisqueue ./cmd/webdelivery/... ./examples/integrations/...
-
-# A fleet in full size: a minute of load for each of the Redis modules.
-fleet:
-	cd redislimit && $(JOINED) go test -v -timeout 20m -run TestLoad . -load 60s
-	cd redisqueue && $(JOINED) REDISQUEUE_FLEET=1 go test -v -timeout 20m -run 'TestSteadyLoad' .
 
 lint:
 	$(LINT) run ./...

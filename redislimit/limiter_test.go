@@ -2,72 +2,234 @@ package redislimit_test
 
 import (
 	"context"
+	"errors"
+	"flag"
 	"net/http"
-	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/internal/redistest"
 	"github.com/webdelivery/webdelivery-go/redislimit"
+	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
+
+func TestMain(m *testing.M) {
+	logging.Disable()                   // tests stop servers on purpose
+	_ = flag.Set("test.parallel", "20") // tests mostly wait for permits
+	m.Run()
+}
+
+// world has a service that counts purges. The time of one is before that of its response, from which a slot is still
+// taken for a while, so a busy machine makes intervals longer, never shorter.
+type world struct {
+	*redistest.World
+
+	down atomic.Int64 // purges without a permit, because Redis was unreachable
+}
+
+func inWorld(t *testing.T, test func(w *world)) {
+	redistest.InWorld(t, func(w *redistest.World) { test(&world{World: w}) }, webdeliverytest.WithUnlimitedPurges())
+}
+
+func options(addr string) *redis.UniversalOptions {
+	o := redislimit.ClientOptions(addr)
+	o.Username, o.Password = redistest.User, redistest.User
+	return o
+}
+
+// process is a process of a customer, for a test without clients.
+type process struct{ *redislimit.Limiter }
+
+func (w *world) process(o *redis.UniversalOptions, opts ...redislimit.Option) process {
+	rdb := redis.NewUniversalClient(o)
+	w.Cleanup(func() { _ = rdb.Close() })
+	l, err := redislimit.New(rdb, opts...)
+	require.NoError(w, err)
+	return process{l}
+}
+
+const (
+	acme = "https://api.example.com/acme"
+	keys = "webdelivery:purge:{" + acme + "}:"
+)
+
+func (p process) acquire(w *world) webdelivery.Permit {
+	w.Helper()
+	permit, err := p.Acquire(w.Context(), acme)
+	require.NoError(w, err)
+	return permit
+}
+
+func (p process) pause(ctx context.Context, d time.Duration) error { return p.Pause(ctx, acme, d) }
+
+// wait acquires a permit and ends it at once, as if the purge had just arrived.
+func (p process) wait(ctx context.Context) error {
+	permit, err := p.Acquire(ctx, acme)
+	if err == nil {
+		permit.Done(ctx, time.Now(), 0)
+	}
+	return err
+}
+
+// slots returns how many slots are taken.
+func (w *world) slots() string { return w.Do("EXISTS " + keys + "1 " + keys + "2") }
+
+// taken waits until so many slots are taken, not as long as one would be that nobody frees.
+func (w *world) taken(slots string) {
+	w.Helper()
+	began := time.Now()
+	w.Until(slots+" slots", func() bool { return w.slots() == slots })
+	assert.Less(w, time.Since(began), 12*time.Second)
+}
+
+var page = webdelivery.PurgeRequest{
+	Action: webdelivery.ActionPurge, URIs: []webdelivery.PurgeURI{webdelivery.Exact("https://www.example.com/")},
+}
+
+// purge purges from n processes of the fleet, each with its own client of Redis, until the test ends.
+func (w *world) purge(n int, o *redis.UniversalOptions) {
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	for range n {
+		client := w.Service.Client(w, webdelivery.WithSharedLimiter(w.process(o)))
+		running.Go(func() {
+			for ctx.Err() == nil {
+				_, err := client.Purge.Submit(ctx, page)
+				if errors.As(err, new(*redislimit.UnavailableError)) {
+					assert.Equal(w, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
+					w.down.Add(1)
+				} else if ctx.Err() == nil {
+					assert.NoError(w, err)
+				}
+			}
+		})
+	}
+	w.Cleanup(running.Wait)
+	w.Cleanup(stop)
+}
+
+// arrive waits until n more purges have arrived.
+func (w *world) arrive(n int) {
+	w.Helper()
+	n += len(w.Service.Purged())
+	w.Until("more purges", func() bool { return len(w.Service.Purged()) >= n })
+}
+
+// atMost checks how many purges have arrived within any second.
+func (w *world) atMost(n int) {
+	w.Helper()
+	for i, all := n, w.Service.Purged(); i < len(all); i++ {
+		assert.GreaterOrEqual(w, all[i].Time.Sub(all[i-n].Time), time.Second, "more than %d purges in a second", n)
+	}
+}
+
+// What happens to Redis while four processes purge, and how many purges may arrive within a second then.
+func TestFaultsOfRedis(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		fault func(w *world)
+		most  int
+	}{
+		"stopped": {func(w *world) {
+			w.Redis.Signal(w.T, "STOP")
+			w.Until("a purge has no permit", func() bool { return w.down.Load() > 0 })
+			w.Redis.Signal(w.T, "CONT")
+		}, 2},
+		"full":            {func(w *world) { w.Do("CONFIG SET maxmemory 1") }, 2},
+		"without scripts": {func(w *world) { w.Do("SCRIPT FLUSH") }, 2},
+		"a replica for a moment": {func(w *world) {
+			w.Do("REPLICAOF 127.0.0.1 1")
+			time.Sleep(time.Second)
+			w.Do("REPLICAOF NO ONE")
+		}, 2},
+		"emptied": {func(w *world) { w.Do("FLUSHALL") }, 4},
+		"restarted from a snapshot": {func(w *world) {
+			w.Do("SAVE")
+			w.arrive(1)
+			w.Redis.Kill()
+			w.Redis.Start(w.T)
+		}, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, func(w *world) {
+				w.purge(4, options(w.Redis.Addr))
+				w.arrive(2)
+				tt.fault(w)
+				w.arrive(5)
+				w.atMost(tt.most)
+			})
+		})
+	}
+}
+
+// All keys of a customer are on one node of a cluster.
+func TestCluster(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		w.Cluster()
+		o := options(w.Redis.Addr)
+		o.IsClusterMode = true
+		w.purge(3, o)
+		w.arrive(5)
+		w.atMost(2)
+	})
+}
 
 func TestNewChecksItsArguments(t *testing.T) {
 	t.Parallel()
-	rdb := redis.NewClient(&redis.Options{Addr: nobody(t)})
+	rdb := redis.NewClient(&redis.Options{Addr: redistest.Nobody(t)})
 	defer rdb.Close()
-	for text, tt := range map[string]struct {
-		rdb    redis.UniversalClient
-		option redislimit.Option
-	}{
-		"New: rdb is nil": {nil, redislimit.FallbackLocal(1)},
-		"WithInterval: 9ms is not between 10ms and 1h":  {rdb, redislimit.WithInterval(9 * time.Millisecond)},
-		"WithInterval: 1h0m0.000000001s is not between": {rdb, redislimit.WithInterval(time.Hour + 1)},
-		"WithKeyPrefix: is empty":                       {rdb, redislimit.WithKeyPrefix("")},
-		"FallbackLocal: 0 is not between 1 and 10,000":  {rdb, redislimit.FallbackLocal(0)},
-		"FallbackLocal: 10001 is not between":           {rdb, redislimit.FallbackLocal(10_001)},
+	for text, option := range map[string]redislimit.Option{
+		"WithInterval: 9ms is not between 10ms and 1h":  redislimit.WithInterval(9 * time.Millisecond),
+		"WithInterval: 1h0m0.000000001s is not between": redislimit.WithInterval(time.Hour + 1),
+		"WithKeyPrefix: is empty":                       redislimit.WithKeyPrefix(""),
+		"FallbackLocal: 0 is not between 1 and 10,000":  redislimit.FallbackLocal(0),
+		"FallbackLocal: 10001 is not between":           redislimit.FallbackLocal(10_001),
 	} {
-		_, err := redislimit.New(tt.rdb, tt.option)
+		_, err := redislimit.New(rdb, option)
 		require.ErrorIs(t, err, webdelivery.ErrInvalid)
 		assert.Contains(t, err.Error()+" ", "webdelivery: invalid redislimit."+text)
 	}
-	l, err := redislimit.New(rdb, redislimit.WithInterval(time.Hour), redislimit.WithKeyPrefix("p"), redislimit.FallbackLocal(10_000))
+	_, err := redislimit.New(nil)
+	require.ErrorContains(t, err, "redislimit.New: rdb is nil")
+	_, err = redislimit.New(rdb, redislimit.WithInterval(time.Hour), redislimit.WithKeyPrefix("p"), redislimit.FallbackLocal(10_000))
 	require.NoError(t, err)
-	require.NoError(t, l.Waiting("anybody"))
 }
 
 // An error of a purge without a permit says why there was none, also that of a queue, and matches the context's.
 func TestWhyThereIsNoPermit(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
-		slow := redistest.NewProxy(w.T, w.redis.Addr, time.Minute)
-		gone := nobody(w.T)
-		for _, tt := range []struct {
-			name  string
-			redis *redis.UniversalOptions
+		slow, gone := redistest.NewProxy(w.T, w.Redis.Addr, time.Minute).Addr, redistest.Nobody(w.T)
+		for addr, tt := range map[string]struct {
 			until time.Duration
 			why   string
 		}{
-			{"gone", options(gone), 2 * time.Second, "Redis at " + gone + " is unreachable: dial tcp"},
-			{"hung", options(slow.Addr), 2 * time.Second, "Redis at " + slow.Addr + " is unreachable: no reply for "},
-			{"paused", options(w.redis.Addr), 5 * time.Second, "the next permit comes in "},
+			gone:         {2 * time.Second, "Redis at " + gone + " is unreachable: dial tcp"},
+			slow:         {2 * time.Second, "Redis at " + slow + " is unreachable: no reply for "},
+			w.Redis.Addr: {5 * time.Second, "the next permit comes in "},
 		} {
-			w.Run(tt.name, func(t *testing.T) {
+			w.Run(tt.why, func(t *testing.T) {
 				t.Parallel()
-				limiter := newLimiter(t, tt.redis)
-				client, err := newClient(w.service.URL, limiter)
-				require.NoError(t, err)
+				limiter := w.process(options(addr))
+				client := w.Service.Client(t, webdelivery.WithSharedLimiter(limiter))
 				queue, err := client.Purge.NewQueue(webdelivery.QueueOptions{})
 				require.NoError(t, err)
-				if tt.name == "paused" {
-					require.NoError(t, limiter.Pause(t.Context(), w.service.URL+"/acme", time.Hour))
+				if addr == w.Redis.Addr {
+					require.NoError(t, limiter.Pause(t.Context(), w.Service.URL+"/acme", time.Hour))
 				}
-				_, ofQueue := queue.Purge(within(t, tt.until), webdelivery.Exact("https://www.example.com/"))
-				for _, err := range []error{ofQueue, submit(within(t, tt.until), client)} {
+				_, ofQueue := queue.Purge(w.Within(tt.until), page.URIs...)
+				_, err = client.Purge.Submit(w.Within(tt.until), page)
+				for _, err := range []error{ofQueue, err} {
 					require.ErrorIs(t, err, context.DeadlineExceeded)
 					require.ErrorContains(t, err, tt.why)
 					assert.Equal(t, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
@@ -81,43 +243,41 @@ func TestWhyThereIsNoPermit(t *testing.T) {
 func TestRedisIsDown(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
-		slow := redistest.NewProxy(w.T, w.redis.Addr, time.Minute)
-		limiter := forAcme(w.limiter(options(slow.Addr)))
-		errs := make(chan error)
-		for range 20 {
-			go func() { errs <- limiter.Wait(w.Context()) }()
+		limiter := w.process(options(redistest.NewProxy(w.T, w.Redis.Addr, time.Minute).Addr))
+		ctx, cancel := context.WithCancel(w.Context())
+		time.AfterFunc(30*time.Second, cancel) // 20 times 3 s are more
+		errs := make(chan error, 20)
+		for range cap(errs) {
+			go func() { errs <- limiter.wait(ctx) }()
 		}
-		over := time.After(patience) // 20 times 3 s are more
-		for range 20 {
-			select {
-			case err := <-errs:
-				var down *redislimit.UnavailableError
-				require.ErrorAs(w, err, &down)
-				require.NotErrorIs(w, err, context.DeadlineExceeded)
-				require.Error(w, down.Unwrap())
-			case <-over:
-				require.Fail(w, "a caller gets no error")
-			}
+		for range cap(errs) {
+			err, down := <-errs, new(redislimit.UnavailableError)
+			require.ErrorAs(w, err, &down)
+			require.NotErrorIs(w, err, context.Canceled)
+			require.NotErrorIs(w, err, context.DeadlineExceeded)
+			require.Error(w, down.Unwrap())
 		}
-		require.NoError(w, limiter.Waiting())
-		require.ErrorAs(w, limiter.Pause(w.Context(), time.Second), new(*redislimit.UnavailableError))
+		require.NoError(w, limiter.Waiting(acme))
+		require.ErrorAs(w, limiter.pause(w.Context(), time.Second), new(*redislimit.UnavailableError))
 	})
 }
 
 // refusing is an error of a Redis that refuses a command, from a call that asks once. Asking again takes 3 s each time, and
 // a busy machine is not so slow ten times in a row.
-func refusing(t *testing.T, call func(context.Context) error, why string) {
-	t.Helper()
+func refusing(w *world, call func(context.Context) error, whys ...string) {
+	w.Helper()
 	for range 10 {
 		began := time.Now()
-		err := call(within(t, patience))
-		require.ErrorAs(t, err, new(*redislimit.UnavailableError))
-		require.ErrorContains(t, err, why)
+		err := call(w.Soon())
+		require.ErrorAs(w, err, new(*redislimit.UnavailableError))
+		for _, why := range whys {
+			require.ErrorContains(w, err, why)
+		}
 		if time.Since(began) < 3*time.Second {
 			return
 		}
 	}
-	require.Fail(t, "it asks again")
+	require.Fail(w, "it asks again")
 }
 
 // A Redis that refuses a command is not asked again: a user that lacks any one permission learns which, a password is
@@ -125,45 +285,31 @@ func refusing(t *testing.T, call func(context.Context) error, why string) {
 func TestRedisRefuses(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
-		good := forAcme(w.limiter(options(w.redis.Addr)))
-		require.NoError(w, good.Wait(w.Context()))
+		good, poor := w.process(options(w.Redis.Addr)), options(w.Redis.Addr)
+		require.NoError(w, good.wait(w.Context()))
 		for _, right := range redistest.Rights(w.T) {
-			name, isCommand := strings.CutPrefix(right, "+")
-			if !isCommand {
-				name = "keys"
-			}
-			poor := options(w.redis.Addr)
-			poor.Username = "without-" + name
-			require.NoError(w, w.admin.ScriptFlush(w.Context()).Err()) // so that EVAL is needed, too
-			args := []any{"ACL", "SETUSER", poor.Username, "on", ">" + password}
-			for _, r := range redistest.Rights(w.T) {
-				if r != right {
-					args = append(args, r)
-				}
-			}
-			require.NoError(w, w.admin.Do(w.Context(), args...).Err())
-			limiter := forAcme(w.limiter(poor))
+			var name string
+			poor.Username, name = w.Without(right)
+			w.Do("SCRIPT FLUSH") // so that EVAL is needed, too
+			limiter := w.process(poor)
 			if name == "hello" || name == "ping" { // go-redis does without
-				require.NoError(w, limiter.Wait(w.Context()), right)
+				require.NoError(w, limiter.wait(w.Context()), right)
 				continue
 			}
-			require.Eventually(w, func() bool { return w.slots() == 0 }, patience, time.Millisecond)
-			for range 2 {
-				refusing(w.T, limiter.Wait, "NOPERM")
-				refusing(w.T, limiter.Wait, name)
-			}
-			refusing(w.T, func(ctx context.Context) error { return limiter.Pause(ctx, time.Second) }, "NOPERM")
-			assert.Zero(w, w.slots(), right)
+			w.taken("0")
+			refusing(w, limiter.wait, "NOPERM", name)
+			refusing(w, limiter.wait, "NOPERM", name)
+			refusing(w, func(ctx context.Context) error { return limiter.pause(ctx, time.Second) }, "NOPERM")
+			assert.Equal(w, "0", w.slots(), right)
 		}
 
-		poor := options(w.redis.Addr)
 		poor.Password = "wrong"
-		refusing(w.T, forAcme(w.limiter(poor)).Wait, "Redis at "+w.redis.Addr+" refuses a command: WRONGPASS")
+		refusing(w, w.process(poor).wait, "Redis at "+w.Redis.Addr+" refuses a command: WRONGPASS")
 
-		require.Eventually(w, func() bool { return w.slots() == 0 }, patience, time.Millisecond)
-		require.NoError(w, w.admin.RPush(w.Context(), keys+"1", "x").Err())
-		require.NoError(w, w.admin.Expire(w.Context(), keys+"1", time.Hour).Err())
-		refusing(w.T, good.Wait, "WRONGTYPE")
+		w.taken("0")
+		w.Do("RPUSH " + keys + "1 x")
+		w.Do("EXPIRE " + keys + "1 3600")
+		refusing(w, good.wait, "WRONGTYPE")
 	})
 }
 
@@ -171,94 +317,70 @@ func TestRedisRefuses(t *testing.T) {
 func TestFallbackLocal(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
-		limiter := forAcme(w.limiter(options(w.redis.Addr), redislimit.FallbackLocal(2), redislimit.WithInterval(100*time.Millisecond)))
-		w.redis.Kill()
+		limiter := w.process(options(w.Redis.Addr), redislimit.FallbackLocal(2), redislimit.WithInterval(100*time.Millisecond))
+		w.Redis.Kill()
 		began := time.Now()
 		for range 3 {
-			permit, err := limiter.Acquire(w.Context())
-			require.NoError(w, err)
-			assert.Nil(w, permit.Done)
+			assert.Nil(w, limiter.acquire(w).Done)
 		}
 		assert.GreaterOrEqual(w, time.Since(began), 600*time.Millisecond)
-		require.NoError(w, w.redis.Start())
-		require.Eventually(w, func() bool {
-			permit, err := limiter.Acquire(w.Context())
-			return err == nil && permit.Done != nil
-		}, patience, time.Millisecond)
+		w.Redis.Start(w.T)
+		w.Until("Redis gives permits", func() bool { return limiter.acquire(w).Done != nil })
 	})
 }
 
-// Two purges that are on their way hold both slots, for a second and more after their arrival, however long they take.
-func TestSlowArrivals(t *testing.T) {
+// Two purges that are on their way hold both slots, for a second and more after their arrival, however long they take. A slot
+// whose purge never leaves is free again: if nothing was sent, if the caller leaves during the question, if the reply is lost.
+func TestSlots(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
-		limiter := forAcme(w.limiter(options(w.redis.Addr)))
-		var permits []webdelivery.Permit
-		for range 2 {
-			permit, err := limiter.Acquire(w.Context())
-			require.NoError(w, err)
-			permits = append(permits, permit)
-		}
-		require.ErrorIs(w, limiter.Wait(within(w, 2*time.Second)), context.DeadlineExceeded)
+		limiter := w.process(options(w.Redis.Addr))
+		permit := limiter.acquire(w)
+		assert.InDelta(w, 10, time.Until(permit.Expires).Seconds(), 5)
+		require.Equal(w, "1", w.slots())
+		permit.Done(w.Context(), time.Time{}, 0)
+		require.Equal(w, "0", w.slots())
+
+		permits := []webdelivery.Permit{limiter.acquire(w), limiter.acquire(w)}
+		require.ErrorIs(w, limiter.wait(w.Within(2*time.Second)), context.DeadlineExceeded)
 		arrived := time.Now()
 		for _, permit := range permits {
 			permit.Done(w.Context(), arrived, 0)
 		}
-		require.NoError(w, limiter.Wait(w.Context()))
+		require.NoError(w, limiter.wait(w.Context()))
 		assert.GreaterOrEqual(w, time.Since(arrived), time.Second)
-	})
-}
-
-// slots returns how many slots are taken.
-func (w *world) slots() int64 {
-	n, err := w.admin.Exists(w.Context(), keys+"1", keys+"2").Result()
-	require.NoError(w, err)
-	return n
-}
-
-// A slot whose purge never leaves is free again: if nothing was sent, if the caller leaves during the question, if the
-// reply is lost.
-func TestUnusedSlots(t *testing.T) {
-	t.Parallel()
-	inWorld(t, func(w *world) {
-		limiter := forAcme(w.limiter(options(w.redis.Addr)))
-		permit, err := limiter.Acquire(w.Context())
-		require.NoError(w, err)
-		assert.InDelta(w, 10, time.Until(permit.Expires).Seconds(), 5)
-		require.EqualValues(w, 1, w.slots())
-		permit.Done(w.Context(), time.Time{}, 0)
-		require.Zero(w, w.slots())
 
 		for range 2 { // by processes that are killed
-			_, err = limiter.Acquire(w.Context())
-			require.NoError(w, err)
+			limiter.acquire(w)
 		}
-		require.ErrorIs(w, limiter.Wait(within(w, 10*time.Second)), context.DeadlineExceeded)
-		require.NoError(w, limiter.Wait(within(w, 25*time.Second)), "a slot that nobody frees is free after 16 s")
+		require.ErrorIs(w, limiter.wait(w.Within(10*time.Second)), context.DeadlineExceeded)
+		require.NoError(w, limiter.wait(w.Within(25*time.Second)), "a slot that nobody frees is free after 16 s")
 
-		proxy := redistest.NewProxy(w.T, w.redis.Addr, 300*time.Millisecond)
-		limiter = forAcme(w.limiter(options(proxy.Addr)))
-		require.NoError(w, limiter.Wait(w.Context()))
+		proxy := redistest.NewProxy(w.T, w.Redis.Addr, 300*time.Millisecond)
+		limiter = w.process(options(proxy.Addr))
+		require.NoError(w, limiter.wait(w.Context()))
 		left := make(chan error, 1)
-		for err = nil; err == nil; err = <-left { // a busy machine may cancel too late
-			require.Eventually(w, func() bool { return w.slots() == 0 }, patience, time.Millisecond)
+		var err error
+		for err == nil { // a busy machine may cancel too late
+			w.taken("0")
 			ctx, cancel := context.WithCancel(w.Context())
-			go func() { left <- limiter.Wait(ctx) }()
-			require.Eventually(w, func() bool { return w.slots() == 1 }, patience, time.Millisecond)
+			go func() { left <- limiter.wait(ctx) }()
+			w.taken("1")
 			cancel() // the reply is on its way
+			err = <-left
 		}
 		require.ErrorIs(w, err, context.Canceled)
-		require.Eventually(w, func() bool { return w.slots() == 0 }, 12*time.Second, time.Millisecond)
+		w.taken("0")
 
-		proxy = redistest.NewProxy(w.T, w.redis.Addr, 0)
-		limiter = forAcme(w.limiter(options(proxy.Addr)))
-		require.NoError(w, limiter.Pause(w.Context(), time.Millisecond)) // sets up the connection
-		require.Eventually(w, func() bool { return w.admin.Exists(w.Context(), keys+"turn").Val() == 0 }, patience, time.Millisecond)
+		proxy = redistest.NewProxy(w.T, w.Redis.Addr, 0)
+		limiter = w.process(options(proxy.Addr))
+		require.NoError(w, limiter.pause(w.Context(), time.Millisecond)) // sets up the connection
+		w.Until("the pause is over", func() bool { return w.Do("EXISTS "+keys+"turn") == "0" })
 		proxy.Lost.Store(1)
-		go func() { left <- limiter.Wait(w.Context()) }()
-		require.Eventually(w, func() bool { return w.slots() == 1 }, patience, time.Millisecond)
+		go func() { left <- limiter.wait(w.Context()) }()
+		w.taken("1")
 		require.ErrorAs(w, <-left, new(*redislimit.UnavailableError))
-		require.Eventually(w, func() bool { return w.slots() == 0 }, 12*time.Second, time.Millisecond)
+		w.taken("0")
 	})
 }
 
@@ -267,19 +389,14 @@ func TestUnusedSlots(t *testing.T) {
 func TestClockSetBack(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
-		w.redis.Kill()
-		env, set := redistest.Clock(w.T)
-		w.redis.Env = env
-		require.NoError(w, w.redis.Start())
-		limiter := forAcme(w.limiter(options(w.redis.Addr)))
+		set := w.Redis.Clock(w.T)
+		limiter := w.process(options(w.Redis.Addr))
 		for _, back := range []time.Duration{-20 * time.Second, -2 * time.Hour} {
 			for range 2 {
-				permit, err := limiter.Acquire(w.Context())
-				require.NoError(w, err)
-				permit.Done(w.Context(), time.Now(), http.StatusCreated)
+				limiter.acquire(w).Done(w.Context(), time.Now(), http.StatusCreated)
 			}
 			set(back)
-			require.NoError(w, limiter.Wait(within(w, 12*time.Second)), "both slots are taken, and a token would keep one for 16 s")
+			require.NoError(w, limiter.wait(w.Within(12*time.Second)), "both slots are taken, and a token would keep one for 16 s")
 		}
 	})
 }
@@ -288,21 +405,19 @@ func TestClockSetBack(t *testing.T) {
 func TestAPauseForOnePurge(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
-		one, other := forAcme(w.limiter(options(w.redis.Addr))), forAcme(w.limiter(options(w.redis.Addr)))
-		goOn := func() { require.NoError(w, w.admin.Del(w.Context(), keys+"turn", keys+"1", keys+"2").Err()) }
-		for status, paused := range map[int]bool{
-			http.StatusCreated: false, http.StatusBadRequest: false,
-			http.StatusServiceUnavailable: true, http.StatusTooManyRequests: true, 0: true,
+		one, other := w.process(options(w.Redis.Addr)), w.process(options(w.Redis.Addr))
+		goOn := func() { w.Do("DEL " + keys + "turn " + keys + "1 " + keys + "2") }
+		for status, turn := range map[int]string{
+			http.StatusCreated: "0", http.StatusBadRequest: "0",
+			http.StatusServiceUnavailable: "1", http.StatusTooManyRequests: "1", 0: "1",
 		} {
-			require.NoError(w, w.admin.Del(w.Context(), keys+"accepted").Err())
-			require.NoError(w, other.Pause(w.Context(), time.Hour))
+			w.Do("DEL " + keys + "accepted")
+			require.NoError(w, other.pause(w.Context(), time.Hour))
 			goOn()
-			permit, err := one.Acquire(w.Context())
-			require.NoError(w, err)
-			permit.Done(w.Context(), time.Now(), status)
+			one.acquire(w).Done(w.Context(), time.Now(), status)
 			goOn()
-			require.NoError(w, other.Pause(w.Context(), time.Hour))
-			assert.Equal(w, paused, w.admin.PTTL(w.Context(), keys+"turn").Val() > 0, status)
+			require.NoError(w, other.pause(w.Context(), time.Hour))
+			assert.Equal(w, turn, w.Do("EXISTS "+keys+"turn"), status)
 			goOn()
 		}
 	})
@@ -313,17 +428,17 @@ func TestAPauseForOnePurge(t *testing.T) {
 func TestPause(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
-		limiter := forAcme(w.limiter(options(w.redis.Addr)))
-		require.NoError(w, limiter.Pause(w.Context(), 0))
-		require.NoError(w, limiter.Wait(w.Context()))
-		before := within(w, time.Minute+70*time.Millisecond)
+		limiter := w.process(options(w.Redis.Addr))
+		require.NoError(w, limiter.pause(w.Context(), 0))
+		require.NoError(w, limiter.wait(w.Context()))
+		before := w.Within(time.Minute + 70*time.Millisecond)
 		for _, d := range []time.Duration{time.Second, time.Hour} {
-			require.NoError(w, limiter.Pause(w.Context(), d))
+			require.NoError(w, limiter.pause(w.Context(), d))
 		}
-		require.ErrorIs(w, limiter.Wait(before), context.DeadlineExceeded, "80 ms later than others")
+		require.ErrorIs(w, limiter.wait(before), context.DeadlineExceeded, "80 ms later than others")
 		require.NoError(w, before.Err())
-		require.NoError(w, limiter.Pause(w.Context(), time.Second))
-		err := forAcme(w.limiter(options(w.redis.Addr))).Wait(within(w, 10*time.Second))
+		require.NoError(w, limiter.pause(w.Context(), time.Second))
+		err := w.process(options(w.Redis.Addr)).wait(w.Within(10 * time.Second))
 		require.ErrorIs(w, err, context.DeadlineExceeded)
 		assert.Regexp(w, "comes in (1m|[45])", err.Error())
 	})

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -18,25 +20,31 @@ import (
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
-// One caller alone waits for the linger, the permit and the request, and leaves nothing in Redis.
-func TestNothingIsLeft(t *testing.T) {
+// Many processes react to the same change: few requests carry all, on an idle machine one to three, and each caller gets the
+// receipt of its own. Nothing is left in Redis.
+func TestOneChange(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
-		one, other := w.process(), w.process()
-		w.purge(one, object(1))
-		w.purge(other, object(2))
-		require.NoError(w, one.Close(w.soon()))
-		require.NoError(w, other.Close(w.soon()))
-		keys, err := w.admin().Keys(w.Context(), "*").Result()
-		require.NoError(w, err)
-		for _, key := range keys {
-			life, err := w.admin().PTTL(w.Context(), key).Result()
-			require.NoError(w, err)
-			assert.NotEqual(w, time.Duration(-1), life, "%s has no time to live", key)
+		const processes = 40
+		var all sync.WaitGroup
+		var receipts [processes][]*webdelivery.PurgeReceipt
+		for p := range processes {
+			q := w.process()
+			all.Go(func() { receipts[p], _ = q.Purge(w.Soon(), object(p), object(p/2)) })
 		}
-		length, err := w.admin().XLen(w.Context(), w.stream()).Result()
-		require.NoError(w, err)
-		assert.Zero(w, length)
+		all.Wait()
+		requests := w.Service.Purged()
+		assert.Less(w, len(requests), processes/2)
+		for p, r := range receipts {
+			require.Len(w, r, 1)
+			assert.True(w, slices.ContainsFunc(requests, func(sent webdeliverytest.Purge) bool {
+				return sent.TransactionID == r[0].TransactionID && slices.Contains(sent.URIs, object(p))
+			}))
+		}
+		for _, key := range strings.Fields(w.Do("KEYS *")) {
+			assert.NotEqual(w, "-1", w.Do("PTTL "+key), "%s has no time to live", key)
+		}
+		assert.Zero(w, w.pending(w.process()))
 	})
 }
 
@@ -44,12 +52,13 @@ func TestNothingIsLeft(t *testing.T) {
 func TestRefusedURIs(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
-		w.pause(time.Second)
+		w.pause()
 		var all sync.WaitGroup
-		for i, q := range []*redisqueue.Queue{w.process(), w.process()} {
+		one, other, refused := w.process(), w.process(), webdelivery.Exact("https://www.example.org/not-ours")
+		for i, q := range []*redisqueue.Queue{one, other} {
 			for _, uris := range [][]webdelivery.PurgeURI{{object(i)}, {refused}, {object(10 + i), refused}} {
 				all.Go(func() {
-					receipts, err := q.Purge(w.soon(), uris...)
+					receipts, err := q.Purge(w.Soon(), uris...)
 					good := len(uris)
 					if failure, ok := errors.AsType[*webdelivery.QueueError](err); ok && assert.Len(w, failure.Failures, 1) {
 						good--
@@ -58,77 +67,41 @@ func TestRefusedURIs(t *testing.T) {
 						assert.ErrorIs(w, failure.Failures[0].Err, webdelivery.ErrBadRequest)
 					}
 					assert.Len(w, receipts, good)
-					assert.Equal(w, uris[0] == refused, webdelivery.OutcomeOf(err) == webdelivery.OutcomeNotApplied, "unknown if a part was purged")
+					notApplied := uris[0] == refused // unknown if a part was purged
+					assert.Equal(w, notApplied, webdelivery.OutcomeOf(err) == webdelivery.OutcomeNotApplied)
 				})
 			}
 		}
+		w.queued(one, 6)
+		w.goOn()
 		all.Wait()
 	}, webdeliverytest.WithUnlimitedPurges())
-}
-
-func (w *world) pending(q *redisqueue.Queue) int {
-	s, err := q.Stats(w.Context())
-	require.NoError(w, err)
-	return s.Pending
 }
 
 // A caller that leaves takes back what nobody has read, and learns what it was waiting for.
 func TestLeaving(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
-		w.pause(time.Hour)
+		w.pause()
 		q, other := w.process(), w.process()
-		ctx, cancel := context.WithCancel(w.Context())
-		wait := w.purging(ctx, q)
-		w.until("the call is in Redis", func() bool { return w.pending(other) == 1 })
-		cancel()
-		err := wait()[0]
-		require.ErrorIs(w, err, context.Canceled)
-		assert.ErrorContains(w, err, "permit")
-		assert.Equal(w, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
-		w.until("the call has left", func() bool { return w.pending(other) == 0 })
+		leaving := func(q *redisqueue.Queue, why string) {
+			_, err := q.Purge(w.Within(2*time.Second), object(0))
+			require.ErrorIs(w, err, context.DeadlineExceeded)
+			assert.ErrorContains(w, err, "before the purge had a result: ")
+			assert.ErrorContains(w, err, why)
+			assert.Equal(w, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
+			w.queued(other, 0)
+		}
+		leaving(q, "the next permit comes in 1h")
 		w.goOn()
 		w.purge(other, object(2))
 		assert.Equal(w, map[string]int{pattern(2): 1}, w.purged())
+		require.NoError(w, q.Close(w.Soon()))
+		require.NoError(w, other.Close(w.Soon()))
+		leaving(w.queue(w.rdb(), w.brokenClients()["no limiter"]), "connection refused")
 
-		over, end := context.WithCancel(w.Context())
-		end()
-		_, err = q.Purge(over, object(3))
+		_, err := w.process().Purge(w.Within(0), object(3))
 		assert.Equal(w, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err), "it was not added")
-	})
-}
-
-// late is a limiter that knows when the next permit comes, and down one that has none.
-type (
-	late struct{}
-	down struct{}
-)
-
-func (late) Waiting(string) error { return errors.New("the next permit comes in 1h") }
-
-func (late) Pause(context.Context, string, time.Duration) error { return nil }
-
-func (late) Acquire(ctx context.Context, _ string) (webdelivery.Permit, error) {
-	<-ctx.Done()
-	return webdelivery.Permit{}, ctx.Err()
-}
-
-func (down) Wait(context.Context) error { return errors.New("connection refused") }
-
-// The error of a caller whose time is over says why there was no permit.
-func TestReasons(t *testing.T) {
-	t.Parallel()
-	inWorld(t, func(w *world) {
-		for reason, limiter := range map[string]webdelivery.Option{
-			"the next permit comes in 1h": webdelivery.WithSharedLimiter(late{}), "connection refused": webdelivery.WithPurgeLimiter(down{}),
-		} {
-			q := w.queue(w.rdb(), w.client(nil, limiter))
-			_, err := q.Purge(w.within(2*time.Second), object(1))
-			require.ErrorIs(w, err, context.DeadlineExceeded)
-			require.ErrorContains(w, err, "before the purge had a result: ")
-			require.ErrorContains(w, err, reason)
-			require.NoError(w, q.Close(w.soon()))
-		}
 	})
 }
 
@@ -136,100 +109,69 @@ func TestReasons(t *testing.T) {
 func TestEnqueue(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
-		w.pause(time.Hour)
+		w.pause()
 		q, other := w.process(), w.process()
-		good := w.enqueue(q, object(1))
-		bad := w.enqueue(q, refused)
-		w.until("the oldest call gets older", func() bool {
+		id := w.enqueue(q, object(1))
+		w.Until("the oldest call gets older", func() bool {
 			s, err := other.Stats(w.Context())
-			return err == nil && s.Pending == 2 && s.OldestAge > 0
+			return err == nil && s.Pending == 1 && s.OldestAge > 0
 		})
-		_, err := other.Result(w.soon(), good)
+		_, err := other.Result(w.Soon(), id)
 		require.ErrorIs(w, err, redisqueue.ErrPending)
-		over, end := context.WithCancel(w.Context())
-		end()
-		_, err = other.Result(over, good)
-		require.ErrorIs(w, err, context.Canceled)
-		_, err = other.Result(w.soon(), "unknown")
+		_, err = other.Result(w.Within(0), id)
+		require.ErrorIs(w, err, context.DeadlineExceeded)
+		_, err = other.Result(w.Soon(), "unknown")
 		require.ErrorIs(w, err, redisqueue.ErrUnknownID)
 		w.goOn()
-		receipts, err := w.result(other, good)
+		receipts, err := w.result(other, id)
 		require.NoError(w, err)
 		assert.Contains(w, receipts[0].StatusURI, fmt.Sprint(receipts[0].TransactionID))
-		_, err = w.result(other, bad)
-		remote, ok := errors.AsType[*redisqueue.RemoteError](err)
-		require.True(w, ok, "%v", err)
-		require.ErrorIs(w, err, webdelivery.ErrBadRequest)
-		assert.Equal(w, http.StatusBadRequest, remote.Response.StatusCode)
-		assert.Equal(w, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
-	}, webdeliverytest.WithUnlimitedPurges())
-}
-
-// result waits for the result of a call of Enqueue.
-func (w *world) result(q *redisqueue.Queue, id string) (receipts []*webdelivery.PurgeReceipt, err error) {
-	w.until("the purge has ended", func() bool {
-		receipts, err = q.Result(w.soon(), id)
-		return !errors.Is(err, redisqueue.ErrPending)
 	})
-	return receipts, err
 }
 
 // With Wait a purge ends with its transaction, whose bad end is a result.
 func TestWait(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
-		w.pause(time.Second)
-		w.service.FailTransactions(1, "FAILED", "2 caches are silent", 504)
-		waits := func(o *redisqueue.Options) { o.Wait = true }
-		for _, err := range w.purging(w.soon(), w.process(waits), w.process(waits), w.process(waits))() {
+		w.pause()
+		w.Service.FailTransactions(1, "FAILED", "2 caches are silent", 504)
+		q := w.process(waits)
+		wait := w.purging(w.Soon(), q, w.process(waits), w.process(waits))
+		w.queued(q, 3)
+		w.goOn()
+		for _, err := range wait() {
 			bad, ok := errors.AsType[*webdelivery.TransactionError](err)
 			if assert.True(w, ok, "%v", err) {
 				assert.Equal(w, "FAILED", bad.Transaction.Status)
 			}
 		}
-		assert.Len(w, w.service.Purged(), 1)
+		assert.Len(w, w.Service.Purged(), 1)
 	}, webdeliverytest.WithPurgeDuration(0))
 }
 
-// MaxURIs bounds each request, and no call is split. A call that does not fit is refused.
+// MaxURIs bounds each request, and no call is split. A call that does not fit is refused, and one more than MaxPending, until
+// there is room.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
-		w.pause(time.Second)
-		q := w.process(func(o *redisqueue.Options) { o.MaxURIs = 3 })
-		_, err := q.Purge(w.soon(), object(1), object(2), object(3), object(4))
+		w.pause()
+		q := w.process(func(o *redisqueue.Options) { o.MaxURIs, o.MaxPending = 3, 5 })
+		_, err := q.Purge(w.Soon(), object(1), object(2), object(3), object(4))
 		require.ErrorIs(w, err, webdelivery.ErrInvalid)
-		var all sync.WaitGroup
 		for i := range 5 {
-			all.Go(func() {
-				_, err := q.Purge(w.soon(), object(2*i), object(2*i+1))
-				assert.NoError(w, err)
-			})
+			w.enqueue(q, object(2*i), object(2*i+1))
 		}
-		all.Wait()
-		assert.Len(w, w.service.Purged(), 5)
-		for _, p := range w.service.Purged() {
-			assert.Len(w, p.URIs, 2)
-		}
-	})
-}
-
-// If the fleet has MaxPending calls, further ones are refused, until there is room.
-func TestAFullQueue(t *testing.T) {
-	t.Parallel()
-	inWorld(t, func(w *world) {
-		w.pause(time.Hour)
-		q := w.process(func(o *redisqueue.Options) { o.MaxPending = 2 })
-		for i := range 2 {
-			w.enqueue(q, object(i))
-		}
-		_, err := q.Enqueue(w.soon(), object(2))
+		_, err = q.Enqueue(w.Soon(), object(2))
 		require.ErrorIs(w, err, redisqueue.ErrFull)
-		_, err = q.Purge(w.soon(), object(2))
+		_, err = q.Purge(w.Soon(), object(2))
 		require.ErrorIs(w, err, redisqueue.ErrFull)
 		assert.Equal(w, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 		w.goOn()
-		w.until("there is room", func() bool { return w.pending(q) == 0 })
+		w.queued(q, 0)
+		assert.Len(w, w.Service.Purged(), 5)
+		for _, p := range w.Service.Purged() {
+			assert.Len(w, p.URIs, 2)
+		}
 		w.purge(q, object(2))
 	})
 }
@@ -239,59 +181,89 @@ func TestAFullQueue(t *testing.T) {
 func TestClose(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
-		w.pause(time.Second)
+		w.pause()
 		q := w.process()
-		wait := w.purging(w.soon(), q)
-		w.until("the call is in Redis", func() bool { return w.pending(q) == 1 })
-		closed := make(chan error)
-		go func() { closed <- q.Close(w.soon()) }()
+		wait := w.purging(w.Soon(), q)
+		w.queued(q, 1)
+		time.AfterFunc(time.Second, w.goOn)
+		require.NoError(w, q.Close(w.Soon()))
 		w.allGood(wait())
-		require.NoError(w, <-closed)
-		_, err := q.Enqueue(w.soon(), object(2))
+		_, err := q.Enqueue(w.Soon(), object(2))
 		require.ErrorIs(w, err, webdelivery.ErrQueueClosed)
 		assert.Equal(w, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 
 		q = w.process()
-		remove := w.service.Fail(webdeliverytest.FaultRule{Path: "/cache/purge", Delay: time.Hour})
-		wait = w.purging(w.soon(), q)
-		w.until("the request is under way", func() bool { return w.service.Count(http.MethodPost, "/cache/purge") == 2 })
-		require.ErrorIs(w, q.Close(w.within(time.Millisecond)), context.DeadlineExceeded)
+		remove := w.Service.Fail(webdeliverytest.FaultRule{Path: "/cache/purge", Delay: time.Hour})
+		wait = w.purging(w.Soon(), q)
+		w.Until("the request is under way", func() bool { return w.Service.Count(http.MethodPost, "/cache/purge") == 2 })
+		require.ErrorIs(w, q.Close(w.Within(time.Millisecond)), context.DeadlineExceeded)
 		err = wait()[0]
 		require.ErrorIs(w, err, webdelivery.ErrQueueClosed)
 		assert.Equal(w, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
 		remove()
 		w.process(brief)
-		w.until("another process has purged it", func() bool { return w.purged()[pattern(0)] > 1 })
+		w.Until("another process has purged it", func() bool { return w.purged()[pattern(0)] > 1 })
 	})
 }
 
-// Each invalid argument is named.
-func TestInvalidArguments(t *testing.T) {
+// A sender whose own calls have ended hands over at Close, however much others add.
+func TestCloseHandsOver(t *testing.T) {
 	t.Parallel()
-	service := webdeliverytest.NewServer(t)
+	inWorld(t, func(w *world) {
+		narrow := func(o *redisqueue.Options) { o.MaxURIs, o.Lease = 1, time.Hour }
+		sender, other := w.process(narrow), w.process(narrow)
+		w.purge(sender, object(0))
+		wait := w.purging(w.Soon(), slices.Repeat([]*redisqueue.Queue{other}, 20)...)
+		w.Until("they are added", func() bool { return w.pending(sender) > 10 })
+		require.NoError(w, sender.Close(w.Soon()))
+		assert.Positive(w, w.pending(other), "others are left")
+		w.allGood(wait()) // long before the lease ends
+	})
+}
+
+// A transaction for which nobody waits is not polled.
+func TestNobodyWaitsForATransaction(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		sender, other := w.process(waits), w.process(waits)
+		w.pause()
+		ctx, cancel := context.WithCancel(w.Context())
+		wait := w.purging(ctx, sender, other)
+		w.queued(sender, 2)
+		w.goOn()
+		polls := func() int { return w.Service.Count(http.MethodGet, "/transactions/*") }
+		w.Until("the transaction is polled", func() bool { return polls() > 1 })
+		cancel()
+		wait()
+		w.queued(sender, 0)
+		w.Until("it is not polled any more", func() bool {
+			before := polls()
+			time.Sleep(3 * time.Second)
+			return polls() == before
+		})
+		assert.NoError(w, sender.Close(w.Soon()))
+	}, webdeliverytest.WithPurgeDuration(time.Hour))
+}
+
+// Thousands of callers share one connection.
+func TestConnections(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		rdb := w.rdb(func(o *redis.UniversalOptions) { o.PoolSize, o.PoolTimeout = 1, time.Millisecond })
+		q := w.queue(rdb, w.client())
+		w.allGood(w.purging(w.Soon(), slices.Repeat([]*redisqueue.Queue{q}, 3000)...)())
+		require.NoError(w, q.Close(w.Soon()))
+	})
+}
+
+func TestEachInvalidArgumentIsNamed(t *testing.T) {
+	t.Parallel()
+	_, err := redisqueue.New(nil, nil, redisqueue.Options{MaxPending: -1, Lease: time.Millisecond, Keep: time.Second})
+	require.ErrorIs(t, err, webdelivery.ErrInvalid)
+	require.Regexp(t, "rdb.*; .*client.*; .*Options.MaxPending.*; .*Options.Lease.*; .*Options.Keep", err.Error())
 	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
 	defer rdb.Close()
-	auth := webdelivery.BasicAuth(service.Username, service.Password)
-	client, err := service.NewClient(auth, webdelivery.WithSharedLimiter(late{}))
-	require.NoError(t, err)
-	for _, tt := range []struct {
-		rdb     redis.UniversalClient
-		client  *webdelivery.Client
-		options redisqueue.Options
-		field   string
-	}{
-		{nil, client, redisqueue.Options{}, "rdb"},
-		{rdb, nil, redisqueue.Options{}, "client"},
-		{rdb, client, redisqueue.Options{MaxPending: -1}, "Options.MaxPending"},
-		{rdb, client, redisqueue.Options{Lease: time.Millisecond}, "Options.Lease"},
-		{rdb, client, redisqueue.Options{Keep: time.Second}, "Options.Keep"},
-	} {
-		_, err := redisqueue.New(tt.rdb, tt.client, tt.options)
-		var invalid *webdelivery.ValidationError
-		require.ErrorAs(t, err, &invalid)
-		assert.Equal(t, tt.field, invalid.Field)
-	}
-	q, err := redisqueue.New(rdb, client, redisqueue.Options{})
+	q, err := redisqueue.New(rdb, webdeliverytest.NewServer(t).Client(t), redisqueue.Options{})
 	require.NoError(t, err)
 	_, err = q.Purge(t.Context())
 	require.ErrorIs(t, err, webdelivery.ErrInvalid)

@@ -2,120 +2,105 @@ package redisqueue_test
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
-	"os"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/internal/redistest"
+	"github.com/webdelivery/webdelivery-go/redislimit"
 	"github.com/webdelivery/webdelivery-go/redisqueue"
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
 func TestMain(m *testing.M) {
-	redis.SetLogger(silence{}) // tests stop servers on purpose
-	flag.Parse()
+	logging.Disable()                  // tests stop servers on purpose
 	_ = flag.Set("test.parallel", "8") // tests mostly wait for permits
-	os.Exit(m.Run())
+	m.Run()
 }
 
-type silence struct{}
-
-func (silence) Printf(context.Context, string, ...any) {}
-
-// world is a service, a server of Redis, and processes of a fleet.
+// world has processes of a fleet, for which it is the shared limiter, one that needs no Redis and that a test can stop.
 type world struct {
-	*testing.T
+	*redistest.World
 
-	redis   *redistest.Server
-	service *webdeliverytest.Server
+	permit chan struct{} // the next one
+	every  time.Duration // is how soon it comes after the last one
 }
 
-// inWorld runs a test on each kind of server. Its processes log in as a user with the rights of the package page.
 func inWorld(t *testing.T, test func(w *world), options ...webdeliverytest.Option) {
-	t.Helper()
-	redistest.OnServers(t, func(t *testing.T, s *redistest.Server) {
-		test(&world{T: t, redis: s, service: webdeliverytest.NewServer(t, options...)})
-	}, asUser(t)...)
+	redistest.InWorld(t, func(shared *redistest.World) {
+		w := &world{shared, make(chan struct{}, 1), 525 * time.Millisecond}
+		w.goOn()
+		test(w)
+	}, options...)
 }
 
-// asUser returns the arguments of a server that knows the user of the package page. The limiter of the tests needs one
-// more key.
-func asUser(t *testing.T) []string {
-	t.Helper()
-	return append([]string{"--user", "queue", "on", ">secret", "~webdelivery:purge", "+pttl"}, redistest.Rights(t)...)
+// parallel is the world of a subtest.
+func (w *world) parallel(t *testing.T) *world {
+	t.Parallel()
+	return &world{&redistest.World{T: t, Redis: w.Redis, Service: w.Service}, w.permit, w.every}
 }
 
-func redisOptions(addr string) *redis.Options {
-	return &redis.Options{Addr: addr, Username: "queue", Password: "secret", ContextTimeoutEnabled: true, MaxRetries: -1, PoolSize: 20}
-}
+// pause makes all permits wait, until goOn.
+func (w *world) pause() { <-w.permit }
 
-func (w *world) rdb() *redis.Client {
-	rdb := redis.NewClient(redisOptions(w.redis.Addr))
-	w.Cleanup(func() { _ = rdb.Close() })
-	return rdb
-}
+func (w *world) goOn() { w.permit <- struct{}{} }
 
-// admin may do what the processes may not.
-func (w *world) admin() *redis.Client {
-	rdb := redis.NewClient(&redis.Options{Addr: w.redis.Addr, MaxRetries: -1})
-	w.Cleanup(func() { _ = rdb.Close() })
-	return rdb
-}
-
-// interval gives a permit each 525 ms to all processes together. Package redislimit does more.
-type interval struct{ redis.UniversalClient }
-
-func (i interval) Wait(ctx context.Context) error {
-	for {
-		const key = "webdelivery:purge"
-		pipe := i.Pipeline()
-		mine, life := pipe.SetNX(ctx, key, "", 525*time.Millisecond), pipe.PTTL(ctx, key)
-		if _, err := pipe.Exec(ctx); err != nil {
-			return fmt.Errorf("no permit of Redis: %w", err)
-		}
-		if mine.Val() {
-			return nil
-		}
-		select {
-		case <-time.After(min(life.Val(), 50*time.Millisecond) + time.Millisecond): // a test may end a pause
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+func (w *world) Acquire(ctx context.Context, _ string) (none webdelivery.Permit, err error) {
+	select {
+	case <-w.permit:
+		time.AfterFunc(w.every, w.goOn)
+		return none, nil
+	case <-ctx.Done():
+		return none, ctx.Err()
 	}
 }
 
+func (w *world) Pause(context.Context, string, time.Duration) error { return nil }
+
+func (w *world) Waiting(string) error { return errors.New("the next permit comes in 1h") }
+
 // client is the client of one process.
-func (w *world) client(rdb redis.UniversalClient, options ...webdelivery.Option) *webdelivery.Client {
-	return w.clientWith(w.service.Password, append([]webdelivery.Option{webdelivery.WithPurgeLimiter(interval{rdb})}, options...)...)
+func (w *world) client(options ...webdelivery.Option) *webdelivery.Client {
+	return w.Service.Client(w, append([]webdelivery.Option{webdelivery.WithSharedLimiter(w)}, options...)...)
 }
 
-func (w *world) clientWith(password string, options ...webdelivery.Option) *webdelivery.Client {
-	client, err := w.service.NewClient(webdelivery.BasicAuth(w.service.Username, password), options...)
-	require.NoError(w, err)
-	return client
+// rdb is the client of one process for Redis.
+func (w *world) rdb(change ...func(*redis.UniversalOptions)) redis.UniversalClient {
+	o := redislimit.ClientOptions(w.Redis.Addr)
+	o.Username, o.Password = redistest.User, redistest.User
+	for _, c := range change {
+		c(o)
+	}
+	rdb := redis.NewUniversalClient(o)
+	w.Cleanup(func() { _ = rdb.Close() })
+	return rdb
 }
 
 // brief is for tests in which a lease must end. On a busy machine, one may end too early.
 func brief(o *redisqueue.Options) { o.Lease = time.Second }
 
-// process is a queue that shares nothing with the others but Redis, as that of another process does.
+func waits(o *redisqueue.Options) { o.Wait = true }
+
+// process is a queue that shares nothing with the others but Redis and the limiter, as that of another process does.
 func (w *world) process(change ...func(*redisqueue.Options)) *redisqueue.Queue {
-	rdb := w.rdb()
-	return w.queue(rdb, w.client(rdb), change...)
+	return w.queue(w.rdb(), w.client(), change...)
 }
 
-func (w *world) queue(rdb redis.UniversalClient, client *webdelivery.Client, change ...func(*redisqueue.Options)) *redisqueue.Queue {
+func (w *world) queue(rdb redis.UniversalClient, c *webdelivery.Client, change ...func(*redisqueue.Options)) *redisqueue.Queue {
 	var o redisqueue.Options
-	for _, c := range change {
-		c(&o)
+	for _, set := range change {
+		set(&o)
 	}
-	q, err := redisqueue.New(rdb, client, o)
+	q, err := redisqueue.New(rdb, c, o)
 	require.NoError(w, err)
 	w.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
@@ -125,42 +110,76 @@ func (w *world) queue(rdb redis.UniversalClient, client *webdelivery.Client, cha
 	return q
 }
 
+// purging calls Purge of several queues with one URI each, and returns a function that waits for their errors.
+func (w *world) purging(ctx context.Context, queues ...*redisqueue.Queue) (wait func() []error) {
+	var all sync.WaitGroup
+	errs := make([]error, len(queues))
+	for i, q := range queues {
+		all.Go(func() { _, errs[i] = q.Purge(ctx, object(i)) })
+	}
+	return func() []error {
+		all.Wait()
+		return errs
+	}
+}
+
+func (w *world) allGood(errs []error) {
+	w.Helper()
+	purged := w.purged()
+	for i, err := range errs {
+		assert.NoError(w, err)
+		assert.NotZero(w, purged[pattern(i)])
+	}
+}
+
 // purge purges what no fault prevents.
 func (w *world) purge(q *redisqueue.Queue, uris ...webdelivery.PurgeURI) {
 	w.Helper()
-	_, err := q.Purge(w.soon(), uris...)
+	_, err := q.Purge(w.Soon(), uris...)
 	require.NoError(w, err)
 }
 
 func (w *world) enqueue(q *redisqueue.Queue, uris ...webdelivery.PurgeURI) (id string) {
 	w.Helper()
-	id, err := q.Enqueue(w.soon(), uris...)
+	id, err := q.Enqueue(w.Soon(), uris...)
 	require.NoError(w, err)
 	return id
 }
 
-// within returns a context for one call.
-func (w *world) within(d time.Duration) context.Context {
-	ctx, cancel := context.WithTimeout(w.Context(), d)
-	w.Cleanup(cancel)
-	return ctx
+// result waits for the result of a call of Enqueue.
+func (w *world) result(q *redisqueue.Queue, id string) (receipts []*webdelivery.PurgeReceipt, err error) {
+	w.Until("the purge has ended", func() bool {
+		receipts, err = q.Result(w.Soon(), id)
+		return !errors.Is(err, redisqueue.ErrPending)
+	})
+	return receipts, err
 }
 
-// soon is more than anything in these tests takes.
-func (w *world) soon() context.Context { return w.within(time.Minute) }
+func (w *world) pending(q *redisqueue.Queue) int {
+	s, err := q.Stats(w.Context())
+	require.NoError(w, err)
+	return s.Pending
+}
 
-// until waits for a condition.
-func (w *world) until(what string, condition func() bool) {
+// queued waits until so many calls are in Redis.
+func (w *world) queued(q *redisqueue.Queue, calls int) {
 	w.Helper()
-	for end := time.Now().Add(time.Minute); !condition(); time.Sleep(10 * time.Millisecond) {
-		require.True(w, time.Now().Before(end), what)
+	w.Until(fmt.Sprint(calls, " calls are in Redis"), func() bool { return w.pending(q) == calls })
+}
+
+// exchanged waits until the sender knows what is in Redis.
+func (w *world) exchanged() {
+	beat := func() string { return w.Do("GET " + w.Do("KEYS *:lease")) }
+	for range 2 {
+		before := beat()
+		w.Until("the sender reads", func() bool { return beat() != before })
 	}
 }
 
 // purged returns how often the service accepted each pattern.
 func (w *world) purged() map[string]int {
 	all := map[string]int{}
-	for _, p := range w.service.Purged() {
+	for _, p := range w.Service.Purged() {
 		for _, u := range p.URIs {
 			all[u.URIPattern]++
 		}
@@ -168,26 +187,7 @@ func (w *world) purged() map[string]int {
 	return all
 }
 
-// stream returns the key of the only stream of calls.
-func (w *world) stream() string {
-	keys, err := w.admin().Keys(w.Context(), "webdelivery:queue:*:calls").Result()
-	require.NoError(w, err)
-	require.Len(w, keys, 1)
-	return keys[0]
-}
-
-// pause makes all permits wait.
-func (w *world) pause(d time.Duration) {
-	require.NoError(w, w.admin().Set(w.Context(), "webdelivery:purge", "", d).Err())
-}
-
-// goOn ends a pause.
-func (w *world) goOn() { require.NoError(w, w.admin().Del(w.Context(), "webdelivery:purge").Err()) }
-
 // pattern returns the i-th of many URIs.
 func pattern(i int) string { return fmt.Sprintf("https://www.example.com/%d", i) }
 
 func object(i int) webdelivery.PurgeURI { return webdelivery.Exact(pattern(i)) }
-
-// refused is a URI that the service refuses.
-var refused = webdelivery.Exact("https://www.example.org/not-ours")

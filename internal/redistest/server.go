@@ -1,19 +1,24 @@
-// Package redistest starts real Redis and Valkey servers for tests. It must not depend on go-redis or the SDK. Its
-// entry points are [OnServers], [NewProxy], [Clock] and [Rights].
+// Package redistest runs tests with real servers of Redis and Valkey and a fake service. It must not depend on go-redis,
+// which the root module does not need.
 package redistest
 
 import (
-	"bufio"
+	"cmp"
 	"context"
-	"errors"
+	_ "embed"
+	"fmt"
 	"io"
 	"net"
 	"os"
 	"os/exec"
-	"strconv"
+	"path/filepath"
+	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 // OnServers runs a test against each kind of server that is installed, started with args. If there is none, it skips
@@ -32,7 +37,7 @@ func OnServers(t *testing.T, test func(t *testing.T, s *Server), args ...string)
 		found = true
 		t.Run(program, func(t *testing.T) {
 			t.Parallel()
-			test(t, (&Server{path: path}).Another(t, args...))
+			test(t, (&Server{path: path}).another(t, args...))
 		})
 	}
 	if !found {
@@ -40,100 +45,108 @@ func OnServers(t *testing.T, test func(t *testing.T, s *Server), args ...string)
 	}
 }
 
-// Server is a real server on a loopback port. It stores nothing on disk unless Args say so.
+// Server is a real server on a loopback port. It stores nothing on disk unless it is told to.
 type Server struct {
-	Addr string   // host:port
-	Args []string // additional arguments for the next Start
-	Env  []string // additional environment for the next Start, see Clock
+	Addr string // host:port
 
 	path, dir string
+	args, env []string
 	process   *exec.Cmd // nil while it is down
 }
 
-// Start starts the server on a free port, or on its earlier one. If that port is taken, Start retries.
-func (s *Server) Start() error {
-	for range 20 {
-		addr := s.Addr
-		if addr == "" {
-			free, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
-			if err != nil {
-				return err
-			}
-			addr = free.Addr().String()
-			_ = free.Close()
-		}
-		if s.launch(addr) {
-			s.Addr = addr
-			return nil
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	return errors.New("redistest: the server does not start")
-}
-
-// Another starts one more server of the same kind, with its own port and directory.
-func (s *Server) Another(t *testing.T, args ...string) *Server {
+// another starts one more server of the same kind, with its own port and directory.
+func (s *Server) another(t *testing.T, args ...string) *Server {
 	t.Helper()
-	other := &Server{Args: args, path: s.path, dir: t.TempDir()}
+	other := &Server{args: args, path: s.path, dir: t.TempDir()}
 	t.Cleanup(other.Kill)
-	if err := other.Start(); err != nil {
-		t.Fatal(err)
-	}
+	other.Start(t)
 	return other
 }
 
-// launch starts the server on addr, and reports whether it responds and is the one that was started.
-func (s *Server) launch(addr string) bool {
-	host, port, _ := net.SplitHostPort(addr)
-	args := append([]string{"--bind", host, "--port", port, "--dir", s.dir, "--save", "", "--appendonly", "no"}, s.Args...)
-	s.process = exec.CommandContext(context.Background(), s.path, args...)
-	s.process.Env = append(os.Environ(), s.Env...)
-	if err := s.process.Start(); err != nil {
-		return false
-	}
-	for range 200 {
-		pid, err := processID(addr)
-		if err == nil {
-			if pid == strconv.Itoa(s.process.Process.Pid) {
-				return true
+// Start starts the server on a free port, or on its earlier one, and waits until it responds. If another program has
+// taken the port, Start retries.
+func (s *Server) Start(t *testing.T) {
+	t.Helper()
+	for range 20 {
+		addr := cmp.Or(s.Addr, Nobody(t))
+		host, port, _ := net.SplitHostPort(addr)
+		args := append([]string{"--bind", host, "--port", port, "--dir", s.dir, "--save", "", "--appendonly", "no"}, s.args...)
+		s.process = exec.CommandContext(context.Background(), s.path, args...)
+		s.process.Env = append(os.Environ(), s.env...)
+		require.NoError(t, s.process.Start())
+		own := fmt.Sprintf("process_id:%d\r\n", s.process.Process.Pid)
+		for range 200 {
+			reply, _ := ask(addr, "PING\r\nINFO server") // PING fails while it loads its data
+			if strings.HasPrefix(reply, "PONG") && strings.Contains(reply, own) {
+				s.Addr = addr
+				return
 			}
-			break
+			time.Sleep(25 * time.Millisecond)
 		}
-		time.Sleep(25 * time.Millisecond)
+		s.Kill()
 	}
-	s.Kill()
-	return false
+	t.Fatal("redistest: the server does not start")
 }
 
-// processID returns the process ID of the server at addr. It returns an error while the server is loading its data.
-func processID(addr string) (string, error) {
+// Kill ends the server at once, as kill -9 does.
+func (s *Server) Kill() {
+	if s.process != nil {
+		_ = s.process.Process.Kill()
+		_ = s.process.Wait()
+		s.process = nil
+	}
+}
+
+// Signal sends a signal. After STOP the server accepts connections without responding, until CONT. A shell sends it,
+// because package syscall does not have these on every system.
+func (s *Server) Signal(t *testing.T, name string) {
+	t.Helper()
+	require.NoError(t, exec.CommandContext(t.Context(), "sh", "-c", fmt.Sprint("kill -", name, " ", s.process.Process.Pid)).Run())
+}
+
+//go:embed clock.c.txt
+var clock []byte
+
+// Clock restarts the server with a wall clock that set shifts. It needs gcc and Linux, or skips the test.
+func (s *Server) Clock(t *testing.T) (set func(ahead time.Duration)) {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("LD_PRELOAD is for Linux")
+	}
+	source, library, file := filepath.Join(s.dir, "clock.c"), filepath.Join(s.dir, "clock.so"), filepath.Join(s.dir, "ahead")
+	require.NoError(t, os.WriteFile(source, clock, 0o600))
+	out, err := exec.CommandContext(t.Context(), "gcc", "-shared", "-fPIC", "-o", library, source).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	set = func(ahead time.Duration) {
+		require.NoError(t, os.WriteFile(file, []byte(fmt.Sprint(int(ahead/time.Second))), 0o600))
+	}
+	set(0)
+	s.env = []string{"LD_PRELOAD=" + library, "CLOCK_FILE=" + file}
+	s.Kill()
+	s.Start(t)
+	return set
+}
+
+// Nobody returns an address at which nobody listens.
+func Nobody(t *testing.T) (addr string) {
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, listener.Close())
+	return listener.Addr().String()
+}
+
+// marks are those of the protocol: counts and lengths, and the first byte of a text or number.
+var marks = regexp.MustCompile(`(?m)^([*$].*\r\n|[+:])`)
+
+// ask sends a command as its user would type it, and returns the reply without marks. An error begins with a minus sign.
+func ask(addr, command string) (reply string, err error) {
 	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(context.Background(), "tcp", addr)
 	if err != nil {
 		return "", err
 	}
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
-	if _, err := io.WriteString(conn, "PING\r\nINFO server\r\nQUIT\r\n"); err != nil {
-		return "", err
-	}
-	lines := bufio.NewScanner(conn)
-	if !lines.Scan() || lines.Text() != "+PONG" {
-		return "", errors.New("redistest: not ready")
-	}
-	for lines.Scan() {
-		if pid, ok := strings.CutPrefix(lines.Text(), "process_id:"); ok {
-			return pid, nil
-		}
-	}
-	return "", errors.New("redistest: no process id")
-}
-
-// Kill ends the server at once, as kill -9 does.
-func (s *Server) Kill() {
-	if s.process == nil {
-		return
-	}
-	_ = s.process.Process.Kill()
-	_ = s.process.Wait()
-	s.process = nil
+	_, _ = io.WriteString(conn, command+"\r\nQUIT\r\n") // what does not arrive gets no reply
+	all, err := io.ReadAll(conn)
+	return marks.ReplaceAllString(strings.TrimSuffix(string(all), "+OK\r\n"), ""), err
 }
