@@ -167,12 +167,14 @@ func (w *world) queued(q *redisqueue.Queue, calls int) {
 	w.Until(fmt.Sprint(calls, " calls are in Redis"), func() bool { return w.pending(q) == calls })
 }
 
+// beat returns what the last sender has written.
+func (w *world) beat() string { return w.Do("GET " + w.Do("KEYS *:lease")) }
+
 // exchanged waits until the sender knows what is in Redis.
 func (w *world) exchanged() {
-	beat := func() string { return w.Do("GET " + w.Do("KEYS *:lease")) }
 	for range 2 {
-		before := beat()
-		w.Until("the sender reads", func() bool { return beat() != before })
+		before := w.beat()
+		w.Until("the sender reads", func() bool { return w.beat() != before })
 	}
 }
 
