@@ -32,7 +32,7 @@ type world struct {
 	*redistest.World
 
 	permit chan struct{} // the next one
-	every  time.Duration // is how soon it comes after the last one
+	every  time.Duration // how soon it comes after the last one
 }
 
 func inWorld(t *testing.T, test func(w *world), options ...webdeliverytest.Option) {
