@@ -13,12 +13,12 @@
 // data (a restart, a failover) or a clock jump, two too many may be sent; they are refused, and sent again.
 //
 // The limit is kept in two slots, which are keys with a time to live. A purge takes a slot before it is sent, and the
-// slot becomes free 1.05 s after the purge has arrived. If a process dies while it holds a permit, its slot becomes
+// slot becomes free 1.05 s after the purge has arrived: at most 1.9 permits a second. If a process dies while it holds a permit, its slot becomes
 // free after 16 s. The keys contain the origin of the client's base URL and the customer, so one limiter can serve all.
 //
 // If Redis is unreachable for 3 s, or refuses a command, for example because of a missing permission, acquiring a
-// permit fails, unless [FallbackLocal] is set. go-redis logs each failed connection (see its SetLogger). The round trip
-// costs throughput: 40 processes together get 1.9 permits a second at 1 ms from Redis, and 1.6 at 75 ms each way.
+// permit fails, unless [FallbackLocal] is set. go-redis logs each failed connection (see its SetLogger). The way to Redis
+// costs throughput, as each slot is taken for a round trip longer.
 //
 // Redis may reach its memory limit, but must not evict keys (maxmemory-policy noeviction): under any other policy, a
 // full Redis drops the slots, and nothing limits the fleet. Valkey, Sentinel and Redis Cluster are supported;
