@@ -3,305 +3,186 @@ package conformance_test
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"maps"
-	"math"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go/internal/conformance"
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
 // deviation makes a service differ from the document in one point, which only certain requests show.
-type deviation struct {
-	meant func(*http.Request) bool
-	wrap  func(http.Handler) http.Handler
-}
+type deviation func(http.Handler) http.Handler
 
 type deviated struct {
 	deviate deviation
 	differ  []string
-	seen    map[string]string // of rules about what is open
 }
 
-func differing(d deviation, rules ...string) deviated { return deviated{deviate: d, differ: rules} }
+func breaks(d deviation, rules ...string) deviated { return deviated{d, rules} }
 
-// deviations of a service, with exactly the rules about it.
+// Paths of requests, and a member.
+const (
+	data        = "/stats/security/events/data"
+	pages       = "/config/networklists"
+	list        = pages + "/[^/]+"
+	waf         = "/stats/security/waf/trends/data"
+	requests    = "/stats/security/request/trends/data"
+	transaction = "/transactions/[^/]+"
+	purge       = "POST /cache/purge"
+	of          = "transaction_response."
+)
+
+// deviations of a service, with the beginnings of exactly the rules about them.
 var deviations = map[string]deviated{
-	"next_uri leads elsewhere": {
-		deviate: answer("/config/networklists", func(b object) {
-			if b["next_uri"] != nil {
-				b["next_uri"] = "https://elsewhere.example.net" + fmt.Sprint(b["next_uri"])
-			}
-		}),
-		seen: map[string]string{"2.6 form of next_uri of lists": "with another host"},
-	},
-	"a page behind the last is not found": {
-		deviate: response("GET", "/config/networklists/[^/]+/entries", func(answer *httptest.ResponseRecorder) {
-			if strings.Contains(answer.Body.String(), `"items":[]`) {
-				answer.Code = 404
-			}
-		}),
-		seen: map[string]string{"2.6 a page of entries behind the last": "returned 404"},
-	},
-	"a count of 1,000 is refused": {
-		deviate: question("/config/networklists", parameter("count", "1000", "x")),
-		seen:    map[string]string{"4.6 a count of 1,000 of lists": "returned 400"},
-	},
-	"rows are null although there are some": {
-		deviate: answer("/stats/security/events/data", func(b object) { b["rows"] = nil }),
-		differ:  []string{"2.4 rows are arrays with a value for each column"},
-		seen:    map[string]string{"2.4 rows and total_results of a result without rows": "rows: null, total_results: 0"},
-	},
-	"total is that of a full page": differing(answer("/config/networklists/[^/]+/entries", func(b object) {
-		if items, _ := b["items"].([]any); len(items) > 99 {
-			b["total"] = len(items)
+	"times of tasks are local": breaks(answer("/tasks", set("items.last_updated", "2026-11-20T13:00:00+01:00")), "2.1 members of a task"),
+	"complete is a text":       breaks(answer("/tasks", set("items.complete", "true")), "2.1 members of a task", "2.1 a task that runs"),
+	"progress has a fraction":  breaks(answer("/tasks", set("items.progress", 0.5)), "2.1 members of a task"),
+	"a detail has no text":     breaks(answer("/tasks", set("items.error_info.details.message", gone)), "2.1 members of a task"),
+	"a target has no uri":      breaks(answer("/tasks", set("items.target.uri", gone)), "2.1 members of a task"),
+	"operation is a number":    breaks(answer("/tasks", set("items.operation", 7)), "2.1 members of a task"),
+	"one task is open to all":  breaks(status("GET /tasks/[^/]+", 401, 200), "5 tasks reject"),
+
+	"a purge returns 303":           breaks(status(purge, 201, 303)),
+	"a purge returns code 303":      breaks(response(purge, inBody(set("code", 303))), "4.4 a purge returns 201", "7 the body of a rejected purge"),
+	"begin_ts is in milliseconds":   breaks(answer(transaction, set(of+"begin_ts", 1795176000000)), "2.3 members of a transaction"),
+	"a percentage is more than 100": breaks(answer(transaction, set(of+"percent_received_responses", 101)), "2.3 members of a transaction"),
+	"a pending end_ts is 0":         breaks(answer(transaction, set(of+"end_ts", 0)), "3 a transaction in progress"),
+	"what is pending is RUNNING":    breaks(answer(transaction, set(of+"transaction_status", "RUNNING")), "3 a transaction in progress"),
+
+	"rows are null":              breaks(answer(data, set("rows", nil)), "2.4 rows are arrays"),
+	"times of rows have a zone":  breaks(response("GET "+data, text(`(\.\d{3})"`, `${1}Z"`)), "2.4 timestamps of rows"),
+	"an ASN is a text":           breaks(response("GET "+data, text(`,(\d+)\]`, `,"$1"]`)), "2.4 timestamps of rows"),
+	"events are from 1926":       breaks(response("GET "+data, text(`"20([^"]*\.\d{3})"`, `"19$1"`)), "4.2 a time is in the span"),
+	"a Z is left out":            breaks(question(data, "starttime", "Z", ""), "4.2 a time with a zone"),
+	"+00:00 is left out":         breaks(question(data, "endtime", `\+00:00`, ""), "4.2 a time with a zone"),
+	"metrics may be absent":      breaks(question(requests, "metrics", "^$", "hits"), "4.3 dimensions, starttime, endtime, metrics of r"),
+	"granularity may be absent":  breaks(question(waf, "granularity", "^$", "hour"), "4.3 dimensions, starttime, endtime, metrics, granularity of W"),
+	"limit is 20 by default":     breaks(question(data, "limit", "^$", "20"), "4.2 limit is 10"),
+	"a minus sign is not known":  breaks(question(data, "sortby", "^-event_timestamp_ms$", "event_timestamp_ms"), "4.2 sortby is ascending"),
+	"a semicolon is an OR":       breaks(question(data, "filters", ";event_action==", ",event_action=="), "4.2 a comma joins"),
+	"a comma is an AND":          breaks(question(data, "filters", ",event_action", ";event_action"), "4.2 a comma joins"),
+	"no comma is escaped":        breaks(question(data, "filters", `\\,absent`, ",absent"), "4.2 a comma and a"),
+	"a value loses its comma":    breaks(question(data, "filters", `\\, the`, " the"), "4.2 a comma and a"),
+	"three days are kept as two": breaks(question(data, "starttime", "^2026-11-17T00:00:00$", "2026-11-17T23:59:59"), "6 raw events"),
+	"a rejected query returns 500": breaks(status("GET "+data, 400, 500), "4.2 a dimension that does not exist", "4.2 a time with a zone",
+		"4.2 an empty starttime or endtime", "4.2 a starttime that is not earlier", "4.3 dimensions, starttime, endtime of raw events"),
+
+	"a list has another type":           breaks(answer(pages, set("items.type", "ASN")), "2.6 members of a network list", "4.6 type of networklists"),
+	"an id is no UUID":                  breaks(answer(list+"/entries/[^/]+", set("id", "1")), "2.6 an entry read by itself"),
+	"lists of a page have entries":      breaks(answer(pages, set("items.list", []any{})), "4.6 items of networklists"),
+	"includelist=false is not known":    breaks(question(list, "includelist", "^false$", "true"), "4.6 GET of a list returns"),
+	"a list has no entries":             breaks(answer(list, set("list", gone)), "4.6 GET of a list returns"),
+	"another list is read":              breaks(answer(list, set("id", "00000000-0000-4000-8000-000000000000")), "4.6 GET of a list returns"),
+	"an entry leaves without a task":    breaks(response("DELETE "+list+"/[^/]+", inBody(set("id", gone))), "4.6 DELETE of an entry"),
+	"page_index is 0":                   breaks(answer(pages, set("page_index", 0)), "2.6 page_index", "8 page of lists"),
+	"page_count is that for count 10":   breaks(answer(pages, set("page_count", 2)), "2.6 page_index"),
+	"page_count is that for count 1":    breaks(answer(pages, set("page_count", 14)), "2.6 page_index", "8 page of lists"),
+	"has_more is true":                  breaks(answer(pages, set("has_more", true)), "2.6 page_index"),
+	"has_more is false":                 breaks(answer(pages, set("has_more", false)), "2.6 page_index"),
+	"uri has no query":                  breaks(answer(pages, set("uri", pages)), "2.6 uri, prev_uri and next_uri of a page of l"),
+	"prev_uri is a number":              breaks(answer(list+"/entries", set("prev_uri", 7)), "2.6 members of a page of entries", "2.6 uri, prev_uri and next_uri of a page of e"),
+	"prev_uri is null":                  breaks(answer(pages, set("prev_uri", nil)), "2.6 uri, prev_uri and next_uri of a page of l"),
+	"next_uri is null":                  breaks(answer(pages, set("next_uri", nil)), "2.6 uri, prev_uri and next_uri of a page of l"),
+	"next_uri is that of another page":  breaks(answer(pages, set("next_uri", pages+"?page=3")), "2.6 uri, prev_uri and next_uri of a page of l"),
+	"a page of two has three":           breaks(question(pages, "count", "^2$", "3"), "4.6 count and page cut the lists"),
+	"the second page is the first":      breaks(question(pages, "page", "^2$", "1"), "4.6 count and page cut the lists"),
+	"count is 20 by default":            breaks(question(pages, "count", "^$", "20"), "8 page of lists"),
+	"a page behind the last is refused": breaks(question(pages, "page", "^15$", "x"), "2.6 a page of lists behind the last: returned 400"),
+	"total is that of a full page": breaks(answer(list+"/entries", func(v any) any {
+		if items, _ := v.(object)["items"].([]any); len(items) > 99 {
+			v.(object)["total"] = 100
 		}
-	}), "8 paging of entries begins with page 1 and count 100"),
-	"a purge returns 303 and code 201": {
-		deviate: status("POST", "/cache/purge", 201, 303),
-	},
-	"a purge returns 303 and code 303": differing(response("POST", "/cache/purge", func(answer *httptest.ResponseRecorder) {
-		if answer.Code == 201 {
-			answer.Code = 303
-			answer.Body = bytes.NewBuffer(bytes.ReplaceAll(answer.Body.Bytes(), []byte(`"code":201`), []byte(`"code":303`)))
-		}
-	}), "2.3 members of a purge response have their types", "4.4 a purge returns 201, or with 303 and code 201"),
-	"limit is 20 by default": differing(question("/stats/security/events/data", parameter("limit", "", "20")),
-		"4.2 limit is 10 by default"),
-	"a minus sign is not known": differing(
-		question("/stats/security/events/data", parameter("sortby", "-event_timestamp_ms", "event_timestamp_ms")),
-		"4.2 sortby with a minus sign is descending"),
-	"filters are joined by OR whatever joins them": differing(
-		question("/stats/security/events/data", func(r *http.Request) {
-			if q := r.URL.Query(); strings.Count(q.Get("filters"), "event_action") == 2 {
-				r.URL.RawQuery = strings.ReplaceAll(r.URL.RawQuery, "%3Bevent_action", "%2Cevent_action")
-			}
-		}), "4.2 a semicolon joins filters by AND"),
-	"a comma joins filters by AND": differing(
-		question("/stats/security/events/data", func(r *http.Request) {
-			r.URL.RawQuery = strings.ReplaceAll(r.URL.RawQuery, "%2Cevent_action", "%3Bevent_action")
-		}), "4.2 a comma joins filters by OR"),
-	"a rejected query is an internal error": differing(status("GET", "/stats/security/events/data", 400, 500),
-		"4.2 a dimension that does not exist is rejected", "4.2 a time with a numeric zone designator is rejected",
-		"4.2 a time with the zone designator Z is rejected", "4.2 starttime and endtime must not be empty",
-		"4.2 starttime must be earlier than endtime", "4.3 starttime, endtime and dimensions of raw events are required"),
-	"times of tasks are local": differing(answer("/tasks", eachItem("last_updated", "2026-11-20T13:00:00+01:00")),
-		"2.1 members of a task have their types"),
-	"lists have their entries": differing(answer("/config/networklists(/[^/]+)?", func(b object) {
-		b["list"] = []any{}
-		eachItem("list", []any{})(b)
-	}), "4.6 includelist=false leaves the list out", "4.6 items of networklists have no list",
-		"4.6 the entries are those of the member list of the list"),
+		return v
+	}), "8 page of entries"),
 }
 
 // A suite that cannot fail proves nothing. For each deviation of a service, exactly the rules about it must differ.
 func TestDeviationsAreFound(t *testing.T) {
 	t.Parallel()
-	sent := requests(t)
 	for name, c := range deviations {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server, target := fake(testserver.Dialect{}, little)
-			var rules []conformance.Rule // a rule that sends no such request cannot notice the deviation
-			for _, rule := range quickRules() {
-				if slices.ContainsFunc(sent[rule.Text], c.deviate.meant) {
-					rules = append(rules, rule)
+			differ, all := try(t, target, c.deviate(server), quickRules())
+			for i, rule := range differ {
+				if known := slices.IndexFunc(c.differ, func(begin string) bool { return strings.HasPrefix(rule, begin) }); known >= 0 {
+					differ[i] = c.differ[known]
 				}
 			}
-			differ, all := try(t, target, c.deviate.wrap(server), rules)
-			assert.ElementsMatch(t, c.differ, differ)
-			for rule, want := range c.seen {
-				assert.Equal(t, want, all[rule].Detail, rule)
+			for rule, r := range all { // also what a row has of a rule about what is open
+				if told := rule + ": " + r.Detail; slices.Contains(c.differ, told) {
+					differ = append(differ, told)
+				}
 			}
+			assert.ElementsMatch(t, c.differ, differ)
 		})
 	}
-}
-
-// requests are the requests of each rule to a service without a deviation.
-func requests(t *testing.T) map[string][]*http.Request {
-	t.Helper()
-	server, target := fake(testserver.Dialect{}, little)
-	sent := map[string][]*http.Request{}
-	of := ""
-	target.BaseURL = "http://127.0.0.1"
-	target.Transport = direct{http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		sent[of] = append(sent[of], r)
-		server.ServeHTTP(w, r)
-	})}
-	service, err := conformance.NewService(target)
-	require.NoError(t, err)
-	for _, rule := range quickRules() {
-		of = rule.Text
-		require.NotEqual(t, conformance.Differs, service.Try(t.Context(), rule).Verdict, of)
-	}
-	return sent
 }
 
 type object = map[string]any
 
-func number(value any) int64 {
-	n, _ := strconv.ParseInt(fmt.Sprint(value), 10, 64)
-	return n
+// altered changes responses.
+func altered(h http.Handler, change func(*http.Request, *httptest.ResponseRecorder)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer := httptest.NewRecorder()
+		h.ServeHTTP(answer, r)
+		change(r, answer)
+		answer.Header().Del("Content-Length")
+		maps.Copy(w.Header(), answer.Header())
+		w.WriteHeader(answer.Code)
+		_, _ = w.Write(answer.Body.Bytes())
+	})
 }
 
-// about returns whether a request is for a path relative to the base.
-func about(method, path string) func(*http.Request) bool {
-	pattern := regexp.MustCompile("^" + method + " /acme/v1" + path + "$")
-	return func(r *http.Request) bool { return pattern.MatchString(r.Method + " " + r.URL.Path) }
+// about returns whether a request has the method and the path relative to the base.
+func about(request string, r *http.Request) bool {
+	method, path, _ := strings.Cut(request, " ")
+	return regexp.MustCompile("^" + method + " /acme/v1" + path + "$").MatchString(r.Method + " " + r.URL.Path)
 }
 
-// question changes requests before the service gets them.
-func question(path string, change func(*http.Request)) deviation {
-	meant := about("GET", path)
-	return deviation{meant, func(h http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if meant(r) {
-				change(r)
+// response changes the responses to a request.
+func response(request string, change func(*httptest.ResponseRecorder)) deviation {
+	return func(h http.Handler) http.Handler {
+		return altered(h, func(r *http.Request, answer *httptest.ResponseRecorder) {
+			if about(request, r) {
+				change(answer)
 			}
-			h.ServeHTTP(w, r)
 		})
-	}}
-}
-
-// parameter changes the value of a query parameter. An absent parameter has the value "".
-func parameter(name, from, to string) func(*http.Request) {
-	return func(r *http.Request) {
-		if q := r.URL.Query(); q.Get(name) == from && (from != "" || !q.Has(name)) {
-			q.Set(name, to)
-			r.URL.RawQuery = q.Encode()
-		}
 	}
 }
 
-// response changes responses.
-func response(method, path string, change func(*httptest.ResponseRecorder)) deviation {
-	meant := about(method, path)
-	return deviation{meant, func(h http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if !meant(r) {
-				h.ServeHTTP(w, r)
-				return
-			}
-			answer := httptest.NewRecorder()
-			h.ServeHTTP(answer, r)
-			change(answer)
-			for name, values := range answer.Header() {
-				w.Header()[name] = values
-			}
-			w.Header().Del("Content-Length")
-			w.WriteHeader(answer.Code)
-			_, _ = w.Write(answer.Body.Bytes())
-		})
-	}}
-}
-
-// eachItem sets a member of each item of a page.
-func eachItem(name string, value any) func(object) {
-	return func(b object) {
-		items, _ := b["items"].([]any)
-		for _, item := range items {
-			item.(object)[name] = value
-		}
-	}
-}
-
-func status(method, path string, from, to int) deviation {
-	return response(method, path, func(answer *httptest.ResponseRecorder) {
+func status(request string, from, to int) deviation {
+	return response(request, func(answer *httptest.ResponseRecorder) {
 		if answer.Code == from {
 			answer.Code = to
 		}
 	})
 }
 
-// answer changes the bodies of responses to GET that are JSON objects.
-func answer(path string, change func(object)) deviation {
-	return response("GET", path, inBody(func(v any) any {
-		if body, ok := v.(object); ok {
-			change(body)
-		}
-		return v
-	}))
+// answer changes the bodies of responses to GET.
+func answer(path string, change func(any) any) deviation {
+	return response("GET "+path, inBody(change))
 }
 
-// Ways to change a response so that it no longer says what it did.
-var changes = map[string]func(*httptest.ResponseRecorder){
-	"an acceptance is refused": func(r *httptest.ResponseRecorder) {
-		if r.Code < http.StatusBadRequest {
-			r.Code, r.Body = http.StatusForbidden, bytes.NewBufferString("{}")
-		}
-	},
-	"a refusal is accepted": func(r *httptest.ResponseRecorder) {
-		if r.Code >= http.StatusBadRequest {
-			r.Code, r.Body = http.StatusOK, bytes.NewBufferString(`{"code":200,"transaction_id":1,"items":[],"rows":[],"columns":[],"total_results":0}`)
-		}
-	},
-	"lists are empty": inBody(eachList(func([]any) []any { return []any{} })),
-	"rows and items are too many": inBody(func(v any) any {
-		if body, ok := v.(object); ok {
-			for _, name := range []string{"rows", "items", "tasks"} {
-				if list, ok := body[name].([]any); ok && len(list) > 0 {
-					body[name] = slices.Repeat(list, 1+1_000/len(list))
-				}
+// question changes the value of a parameter of GET, which is empty if it is absent, before the service gets it.
+func question(path, name, from, to string) deviation {
+	return func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			q, pattern := r.URL.Query(), regexp.MustCompile(from)
+			if about("GET "+path, r) && pattern.MatchString(q.Get(name)) {
+				q.Set(name, pattern.ReplaceAllString(q.Get(name), to))
+				r.URL.RawQuery = q.Encode()
 			}
-		}
-		return v
-	}),
-	"values are of another type": inBody(eachValue(func(v any) any {
-		if _, ok := v.(string); ok {
-			return 7
-		}
-		return "seven"
-	})),
-	"lists are reversed":       inBody(eachList(func(list []any) []any { slices.Reverse(list); return list })),
-	"lists lack the first one": inBody(eachList(func(list []any) []any { return list[1:] })),
-	"nothing is there":         func(r *httptest.ResponseRecorder) { r.Code = http.StatusNotFound },
-	"numbers are 0": inBody(eachValue(func(v any) any {
-		if _, ok := v.(json.Number); ok {
-			return 0
-		}
-		return v
-	})),
-	"numbers of rows are texts": inBody(eachList(func(list []any) []any {
-		for i, v := range list {
-			if n, ok := v.(json.Number); ok {
-				list[i] = "about " + n.String()
-			}
-		}
-		return list
-	})),
-	"texts are all one": inBody(eachText(func(string) any { return "one" })),
-	"texts go on":       inBody(eachText(func(text string) any { return text + "9" })),
-	"an empty list has an item": inBody(func(v any) any {
-		if body, ok := v.(object); ok {
-			if list, ok := body["items"].([]any); ok && len(list) == 0 {
-				body["items"], body["total"] = []any{object{"id": "1", "uri": "/1", "entry": "US", "added_by": "x"}}, 1
-			}
-		}
-		return v
-	}),
-	"numbers grow":     inBody(eachValue(grown)),
-	"texts are others": inBody(eachText(func(text string) any { return "x" + text })),
-	"times are others": inBody(eachText(func(text string) any { return strings.Replace(text, "20", "19", 1) })),
-	"null becomes a text": inBody(eachValue(func(v any) any {
-		if v == nil {
-			return "/elsewhere?page=9"
-		}
-		return v
-	})),
-	"an object is empty": inBody(func(any) any { return object{} }),
-	"there is a body": func(r *httptest.ResponseRecorder) {
-		r.Code, r.Body = http.StatusMethodNotAllowed, bytes.NewBufferString("{}")
-	},
+			h.ServeHTTP(w, r)
+		})
+	}
 }
 
 func inBody(change func(any) any) func(*httptest.ResponseRecorder) {
@@ -316,95 +197,101 @@ func inBody(change func(any) any) func(*httptest.ResponseRecorder) {
 	}
 }
 
-// eachValue changes every value that is neither an object nor an array.
-func eachValue(change func(any) any) func(any) any {
-	return each(change, func(list []any) []any { return list })
+const gone = "(gone)"
+
+// set changes a member of an object, or of each item on the way to it.
+func set(path string, to any) func(any) any {
+	name, rest, within := strings.Cut(path, ".")
+	var in func(any) any
+	in = func(v any) any {
+		switch v := v.(type) {
+		case []any:
+			for _, item := range v {
+				in(item)
+			}
+		case object:
+			switch {
+			case within:
+				set(rest, to)(v[name])
+			case to == gone:
+				delete(v, name)
+			default:
+				v[name] = to
+			}
+		}
+		return v
+	}
+	return in
 }
 
-func eachText(change func(string) any) func(any) any {
-	return eachValue(func(v any) any {
-		if text, ok := v.(string); ok {
-			return change(text)
+// text changes the body by patterns and replacements.
+func text(changes ...string) func(*httptest.ResponseRecorder) {
+	return func(r *httptest.ResponseRecorder) {
+		body := r.Body.String()
+		for i := 0; i < len(changes); i += 2 {
+			body = regexp.MustCompile(changes[i]).ReplaceAllString(body, changes[i+1])
+		}
+		r.Body = bytes.NewBufferString(body)
+	}
+}
+
+// Ways to change a response so that it no longer says what it did.
+var changes = map[string]func(*httptest.ResponseRecorder){
+	"it is the one before": nil,
+	"an acceptance is refused": func(r *httptest.ResponseRecorder) {
+		if r.Code < http.StatusBadRequest {
+			r.Code = http.StatusForbidden
+		}
+	},
+	"a refusal is accepted": func(r *httptest.ResponseRecorder) {
+		if r.Code >= http.StatusBadRequest {
+			r.Code, r.Body = http.StatusOK, bytes.NewBufferString(`{"code":200,"transaction_id":1,"items":[],"rows":[],"columns":[],"total_results":0}`)
+		}
+	},
+	"lists are empty":           lists(func([]any) []any { return []any{} }),
+	"lists are too long":        lists(func(list []any) []any { return slices.Repeat(list, 1+1_000/len(list)) }),
+	"values are others":         text(`(:|\[)"`, `${1}"x`, `([:,\[])-?\d+`, "${1}1000000", ":true", ":false"),
+	"an object is empty":        text(`(?s)^\{.*\}`, "{}"),
+	"an empty list has an item": text(`"items":\[\]`, `"items":[{"id":"1","uri":"/1","entry":"US","added_by":"x"}]`),
+}
+
+// lists changes the rows and items that are there.
+func lists(change func([]any) []any) func(*httptest.ResponseRecorder) {
+	return inBody(func(v any) any {
+		body, _ := v.(object)
+		for _, name := range []string{"rows", "items"} {
+			if list, ok := body[name].([]any); ok && len(list) > 0 {
+				body[name] = change(list)
+			}
 		}
 		return v
 	})
 }
 
-// eachList changes every array that is not empty, from the inside.
-func eachList(change func([]any) []any) func(any) any {
-	return each(func(v any) any { return v }, change)
-}
-
-func each(value func(any) any, list func([]any) []any) func(any) any {
-	var in func(any) any
-	in = func(v any) any {
-		switch v := v.(type) {
-		case map[string]any:
-			for name, member := range v {
-				v[name] = in(member)
-			}
-			return v
-		case []any:
-			for i := range v {
-				v[i] = in(v[i])
-			}
-			if len(v) > 0 {
-				return list(v)
-			}
-			return v
-		default:
-			return value(v)
-		}
-	}
-	return in
-}
-
-func grown(v any) any {
-	switch v := v.(type) {
-	case json.Number:
-		return number(v) + 1_000_000
-	case bool:
-		return !v
-	}
-	return v
-}
-
-// A rule that no response can break proves nothing. For each stated rule, one of the changes to one of its responses makes
-// it differ.
+// A rule that no response can break proves nothing. For each stated rule, one of the changes to one of its responses, or
+// also to all later ones, makes it differ, if no deviation does.
 func TestEveryStatedRuleCanFail(t *testing.T) {
 	t.Parallel()
-	named := map[string]bool{}
+	var named []string
 	for _, d := range deviations {
-		for _, text := range d.differ {
-			named[text] = true
-		}
+		named = append(named, d.differ...)
 	}
 	for i, rule := range quickRules() {
-		if i%5 > 0 && testing.Short() {
-			continue
-		}
-		if rule.Open || rule.Unseen != "" || rule.Text == "a list has at most 50,000 entries" { // the last one needs a list that is full
+		text := rule.Section + " " + rule.Text
+		if i%5 > 0 && testing.Short() || rule.Open || rule.Unseen != "" ||
+			rule.Text == "a list has at most 50,000 entries" || // it needs a list that is full
+			slices.ContainsFunc(named, func(begin string) bool { return strings.HasPrefix(text, begin) }) {
 			continue
 		}
 		t.Run(rule.Text, func(t *testing.T) {
 			t.Parallel()
-			if named[rule.Section+" "+rule.Text] {
-				return // TestDeviationsAreFound breaks it
-			}
 			_, all := changed(t, rule, 0, 0, nil)
-			for _, alone := range []bool{false, true} { // later responses are changed, too, or not
+			for _, later := range []int{1000, 0} {
 				for nth := all; nth > 0; nth-- {
-					last := math.MaxInt
-					if alone {
-						last = nth
-					}
 					for _, change := range changes {
-						if verdict, _ := changed(t, rule, nth, last, change); verdict == conformance.Differs {
+						if verdict, _ := changed(t, rule, nth, nth+later, change); verdict == conformance.Differs {
 							return
 						}
-					}
-					if verdict, _ := changed(t, rule, nth, nth, nil); verdict == conformance.Differs {
-						return
 					}
 				}
 			}
@@ -420,11 +307,8 @@ func changed(
 ) (verdict conformance.Verdict, n int) {
 	t.Helper()
 	server, target := fake(testserver.Dialect{}, little)
-	target.BaseURL = "http://127.0.0.1"
 	var before *httptest.ResponseRecorder
-	target.Transport = direct{http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		response := httptest.NewRecorder()
-		server.ServeHTTP(response, r)
+	_, all := try(t, target, altered(server, func(_ *http.Request, response *httptest.ResponseRecorder) {
 		switch n++; {
 		case n < from || n > to:
 		case change != nil:
@@ -433,12 +317,6 @@ func changed(
 			response.Code, response.Body = before.Code, bytes.NewBuffer(before.Body.Bytes())
 		}
 		before = response
-		response.Header().Del("Content-Length")
-		maps.Copy(w.Header(), response.Header())
-		w.WriteHeader(response.Code)
-		_, _ = w.Write(response.Body.Bytes())
-	})}
-	service, err := conformance.NewService(target)
-	require.NoError(t, err)
-	return service.Try(t.Context(), rule).Verdict, n
+	}), []conformance.Rule{rule})
+	return all[rule.Section+" "+rule.Text].Verdict, n
 }

@@ -5,14 +5,11 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 )
-
-// tasksPrefixes are the paths in front of /tasks that are tried (open point 1): the document shows none, and network
-// lists are below /config.
-var tasksPrefixes = []string{"", "/config"}
 
 // Diagnose reads a page of network lists and one of tasks, and returns what is wrong with the settings in one line, or ""
 // if nothing is. It finds the path in front of /tasks unless the [Target] names it.
@@ -25,7 +22,7 @@ func (s *Service) Diagnose(ctx context.Context) (trouble string) {
 	}()
 	p := &probe{Service: s, ctx: ctx}
 	r := p.get(lists + "?count=1")
-	for _, prefix := range tasksPrefixes {
+	for _, prefix := range []string{"", "/config"} { // open point 1: the document shows none, and network lists are below /config
 		if s.TasksPrefix == "" && p.get(prefix+"/tasks").status == http.StatusOK {
 			s.TasksPrefix = prefix
 			break
@@ -33,39 +30,26 @@ func (s *Service) Diagnose(ctx context.Context) (trouble string) {
 	}
 	tasks := p.get(p.tasks(""))
 	s.tasksFound = tasks.status == http.StatusOK
+	var page struct{ Items *[]any } // section 2.6
 	switch {
 	case r.status == http.StatusUnauthorized:
 		return fmt.Sprintf("%s returned 401: the service refuses the user name or the password, or does not know the customer", r.request)
 	case r.status >= 300 && r.status < 400:
-		return fmt.Sprintf("%s returned %d, a redirect to %s: check the base URL", r.request, r.status, place(r.header.Get("Location")))
+		place := "another path"
+		if to, err := url.Parse(r.header.Get("Location")); err == nil && to.Host != "" {
+			place = to.Scheme + "://" + to.Host // the rest may be private
+		}
+		return fmt.Sprintf("%s returned %d, a redirect to %s: check the base URL", r.request, r.status, place)
 	case r.status == http.StatusNotFound && tasks.status == http.StatusNotFound:
 		return fmt.Sprintf("%s and %s returned 404: check the customer, and the path of the base URL", r.request, tasks.request)
 	case r.status == http.StatusForbidden:
 		return fmt.Sprintf("%s returned 403: the user may not read this customer, or the customer or the password is wrong", r.request)
 	case r.status >= 400:
 		return fmt.Sprintf("%s returned %d: the service is in trouble, or the base URL names something else", r.request, r.status)
-	case !r.isPage():
-		return fmt.Sprintf("%s returned %s: this is another service, check the base URL", r.request, r.shapeOfError())
+	case !r.isJSON(&page) || page.Items == nil:
+		return fmt.Sprintf("%s returned %s: this is another service, check the base URL", r.request, r.shape())
 	}
 	return ""
-}
-
-// place is the origin of an address of the service, whose rest may be private.
-func place(address string) string {
-	scheme, rest, found := strings.Cut(address, "://")
-	if !found {
-		return "another path"
-	}
-	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
-		rest = rest[:end]
-	}
-	return scheme + "://" + rest[strings.LastIndex(rest, "@")+1:]
-}
-
-// isPage reports whether the body is a page of a collection (section 2.6).
-func (r response) isPage() bool {
-	var page struct{ Items *[]any }
-	return r.isJSON(&page) && page.Items != nil
 }
 
 // Spelling is a field of the SDK's Dialect with the value that fits the service.

@@ -20,26 +20,22 @@ import (
 // noon is the initial time of every fake's clock, which advances only when a rule waits.
 var noon = time.Date(2026, time.November, 20, 12, 0, 0, 0, time.UTC)
 
-// size is the amount of contents of a fake.
-type size int
-
-const (
-	little     size = iota // enough for nearly all rules, in a fraction of the time
-	everything             // enough for all rules
-)
+// The amount of contents of a fake: enough for nearly all rules, in a fraction of the time, or for all.
+const little, everything = false, true
 
 // fake returns a service with the contents that rules need.
-func fake(dialect testserver.Dialect, much size) (*testserver.Server, conformance.Target) {
+func fake(dialect testserver.Dialect, much bool) (*testserver.Server, conformance.Target) {
 	clock := testserver.NewClock(func() time.Time { return noon })
-	s := testserver.New(testserver.Config{
-		Dialect: dialect, Clock: clock, EventsPerSecond: map[size]float64{little: 0.002, everything: 0.02}[much],
-		Users: []testserver.User{
-			{Name: "alice", Password: "correct-horse-battery"},
-			{Name: "visitor", Password: "nothing-to-see", Domains: []string{"other.example.net"}, MayNotViewConfig: true},
-		},
-	})
+	perSecond, clients := 0.002, 40
+	if much {
+		perSecond, clients = 0.02, 1100
+	}
+	s := testserver.New(testserver.Config{Dialect: dialect, Clock: clock, EventsPerSecond: perSecond, Users: []testserver.User{
+		{Name: "alice", Password: "correct-horse-battery"},
+		{Name: "visitor", Password: "nothing-to-see", Domains: []string{"other.example.net"}, MayNotViewConfig: true},
+	}})
 	addTasks(s)
-	addEvents(s, map[size]int{little: 40, everything: 1100}[much])
+	addEvents(s, clients)
 	target := conformance.Target{
 		Customer:        "acme",
 		User:            conformance.User{Name: "alice", Password: "correct-horse-battery"},
@@ -55,7 +51,7 @@ func fake(dialect testserver.Dialect, much size) (*testserver.Server, conformanc
 		},
 	}
 	addLists(s, &target)
-	if much == everything {
+	if much {
 		target.FullList = s.AddNetworkList(testserver.NetworkListSpec{Name: "full", Entries: addresses(50_000)})
 	}
 	return s, target

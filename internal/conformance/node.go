@@ -47,16 +47,6 @@ func (n node) has(name string) bool {
 	return ok
 }
 
-// those returns the members with these names that are there.
-func (n node) those(names ...string) (there []node) {
-	for _, name := range names {
-		if n.has(name) {
-			there = append(there, n.at(name))
-		}
-	}
-	return there
-}
-
 // at returns a member of an object. Names are case-sensitive.
 func (n node) at(name string) node {
 	value, ok := typed[map[string]any](n, "an object")[name]
@@ -101,29 +91,28 @@ func (n node) null() bool { return n.value == nil }
 
 // time returns an ISO 8601 timestamp in UTC. The document leaves the zone designator open.
 func (n node) time() time.Time {
-	parts := isoUTC.FindStringSubmatch(n.text())
-	if parts == nil {
-		n.wrong("is %q, not an ISO 8601 timestamp in UTC", n.value)
-	}
-	t, err := time.Parse("2006-01-02T15:04:05", parts[1])
+	const what = "an ISO 8601 timestamp in UTC"
+	t, err := time.Parse(statsTime, n.match(isoUTC, what)[1])
 	if err != nil {
-		n.wrong("is %q, not an ISO 8601 timestamp", n.value)
+		n.wrong("is %q, not "+what, n.value)
 	}
 	return t
 }
 
-var isoUTC = regexp.MustCompile(`^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?)(?:Z|[+-]00:?00)?$`)
-
-// uuid returns a UUID in the text form of RFC 9562.
-func (n node) uuid() string {
-	id := n.text()
-	if !isUUID.MatchString(id) {
-		n.wrong("is %q, not a UUID", id)
+// match returns a text that must match a pattern, with its groups.
+func (n node) match(pattern *regexp.Regexp, what string) []string {
+	parts := pattern.FindStringSubmatch(n.text())
+	if parts == nil {
+		n.wrong("is %q, not %s", n.value, what)
 	}
-	return id
+	return parts
 }
 
-var isUUID = regexp.MustCompile(`^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`)
+var (
+	isoUTC  = regexp.MustCompile(`^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?)(?:Z|[+-]00:?00)?$`)
+	unzoned = regexp.MustCompile(`^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?$`)
+	isUUID  = regexp.MustCompile(`^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`) // RFC 9562
+)
 
 // address checks that the value is the address of the resource at path, which is relative to {base_url}/{customer}/v1.
 func (n node) address(path string) {
@@ -174,16 +163,16 @@ func (r response) members() []string {
 // isJSON decodes the body, and reports whether it is JSON.
 func (r response) isJSON(into any) bool { return json.Unmarshal(r.body, into) == nil }
 
-// shapeOfError describes the body of an error.
-func (r response) shapeOfError() string {
-	var body any
+// shape describes a body that the document leaves open.
+func (r response) shape() string {
+	var n node
 	switch {
 	case len(r.body) == 0:
 		return "no body"
-	case !r.isJSON(&body):
+	case !r.isJSON(&n.value):
 		return "no JSON"
 	case r.members() == nil:
-		return "JSON, but not an object"
+		return n.kind()
 	default:
 		return "an object with " + strings.Join(r.members(), ", ")
 	}

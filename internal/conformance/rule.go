@@ -24,8 +24,9 @@ type Rule struct {
 // Rules returns all rules, in the order of the document.
 func Rules() []Rule {
 	all := slices.Concat(
-		taskRules(), purgeRules(), transactionRules(), resultRules(), queryRules(), familyRules(), topKRules(), retentionRules(),
-		listRules(), pagingRules(), entryRules(), changeRules(), accessRules(), versionRules(),
+		taskRules(), purgeRules(), transactionRules(), resultRules(), queryRules(), familyRules(), retentionRules(),
+		listRules(), pagingRules("lists", 10, func(*probe) string { return lists }), pagingRules("entries", 100, entriesPath),
+		changeRules(), accessRules(),
 	)
 	slices.SortStableFunc(all, func(a, b Rule) int { return cmp.Compare(a.Section, b.Section) })
 	return all
@@ -37,6 +38,11 @@ func stated(section, text string, check func(*probe)) Rule {
 
 func open(section string, point int, text string, check func(*probe)) Rule {
 	return Rule{Section: section, Text: text, Open: true, Point: point, check: check}
+}
+
+// returned is a rule about a status that the document leaves open.
+func returned(section string, point int, text string, send func(*probe) response) Rule {
+	return open(section, point, text, func(p *probe) { p.saw("returned %d", send(p).status) })
 }
 
 func unseen(section, text, why string) Rule {

@@ -19,7 +19,7 @@ func changeRules() []Rule {
 		stated("2.6", "a list of type IP holds nothing but addresses and CIDR ranges", func(p *probe) {
 			p.emptied(func() {
 				for _, value := range []string{"conformance", "192.0.2.1/33", "US"} {
-					p.post([]string{value})
+					p.post(value)
 				}
 				p.want(len(p.held()) == 0, "it holds %q", p.held())
 			})
@@ -38,11 +38,10 @@ func changeRules() []Rule {
 		}).on("192.0.2.1", "2001:db8::2", "198.51.100.0/24", "2001:db8:1::/48"),
 		open("4.6", 19, "key of an entry in the body of POST entries", func(p *probe) { p.saw("%s", p.entryKey) }).on("192.0.2.1"),
 		open("4.6", 21, "body of POST entries", func(p *probe) {
-			p.emptied(func() { p.saw("%s", p.post([]string{"192.0.2.1"}).shape()) })
+			p.emptied(func() { p.post("192.0.2.1").told() })
 		}),
 		open("4.6", 26, "an entry that is already there", func(p *probe) {
-			r := p.post([]string{"192.0.2.1"})
-			p.saw("returned %d, then the list has %d entries", r.status, len(p.held()))
+			p.saw("returned %d, then the list has %d entries", p.post("192.0.2.1").status, len(p.held()))
 		}).on("192.0.2.1"),
 		open("4.6", 20, "POST to the address of an entry", func(p *probe) {
 			p.need(isUUID.MatchString(p.first), "the id of an entry is not a UUID")
@@ -50,25 +49,20 @@ func changeRules() []Rule {
 			p.saw("returned %d, then the list has %d entries; POST to the entries adds them", r.status, p.total())
 		}).on("192.0.2.1"),
 		open("4.6", 27, "one address in several spellings", func(p *probe) {
-			r := p.post([]string{"192.0.2.1", "192.0.2.1/32", "::ffff:192.0.2.1"})
-			p.saw("returned %d, then the list has %q", r.status, p.held())
+			p.saw("returned %d, then the list has %q", p.post("192.0.2.1", "192.0.2.1/32", "::ffff:192.0.2.1").status, p.held())
 		}).on("192.0.2.1"),
-		open("4.6", 38, "DELETE of an entry that does not exist", func(p *probe) {
+		returned("4.6", 38, "DELETE of an entry that does not exist", func(p *probe) response {
 			p.deleteEntry(p.first)
-			gone := p.until(func() bool { return p.total() == 0 })
-			p.need(gone, "the entry was not deleted")
-			p.saw("returned %d", p.send(http.MethodDelete, p.entryPath(p.entryDelete, p.first), nil, p.User.basic).status)
+			p.need(p.until(func() bool { return p.total() == 0 }), "the entry was not deleted")
+			return p.send(http.MethodDelete, p.entryPath(p.entryDelete, p.first), nil, p.User.basic)
 		}).on("192.0.2.1"),
-		stated("4.6", "DELETE of an entry removes it alone", func(p *probe) {
-			p.deleteEntry(p.first)
+		stated("4.6", "DELETE of an entry removes it alone, and returns a task", func(p *probe) {
+			r := p.deleteEntry(p.first)
 			gone := p.until(func() bool { return !slices.Contains(p.held(), "192.0.2.1") })
 			p.want(gone && slices.Equal(p.held(), []string{"192.0.2.2"}), "after the removal of 192.0.2.1 it holds %q", p.held())
-		}).on("192.0.2.1", "192.0.2.2"),
-		stated("4.6", "DELETE of an entry returns a task", func(p *probe) {
-			r := p.deleteEntry(p.first)
 			p.strict = true
 			r.json().at("id").text()
-		}).on("192.0.2.1"),
+		}).on("192.0.2.1", "192.0.2.2"),
 		open("4.6", 22, "path of DELETE of an entry", func(p *probe) {
 			p.deleteEntry(p.first)
 			p.saw("%s", p.entryDelete)
@@ -85,7 +79,7 @@ func changeRules() []Rule {
 		open("8", 37, "removal of more than 5,000 entries by one call", func(p *probe) {
 			p.many(5000, func(r response) {
 				p.need(r.status < 300 && p.until(func() bool { return p.total() == 5000 }), "5,000 entries were not added")
-				p.post([]string{"192.0.2.1"})
+				p.post("192.0.2.1")
 				p.need(p.until(func() bool { return p.total() == 5001 }), "another entry was not added")
 				r = p.send(p.clearMethod, listPath(p.WriteList)+"/entries/deletions", nil, p.User.basic)
 				p.until(func() bool { return r.status >= 300 || p.total() == 0 })
@@ -96,7 +90,7 @@ func changeRules() []Rule {
 			p.need(p.FullList != "", "it needs --full-list")
 			total := p.read(listPath(p.FullList) + "/entries?count=1").at("total").integer()
 			p.need(total == 50_000, "the list that should be full has %d entries", total)
-			p.sendEntries(p.FullList, []string{"2001:db8:ffff:ffff::1"}).refused("to a full list")
+			p.sendEntries(p.FullList, "2001:db8:ffff:ffff::1").refused("to a full list")
 		}),
 
 		// This rule comes last, because there is only one such list.
@@ -105,10 +99,7 @@ func changeRules() []Rule {
 			gone := p.until(func() bool { return p.get(listPath(p.DeleteList)).status != http.StatusOK })
 			p.want(gone, "the list can still be read")
 		}),
-		open("4.6", 23, "body of DELETE of a list", func(p *probe) {
-			r := p.deleteList()
-			p.saw("%s", r.shape())
-		}),
+		open("4.6", 23, "body of DELETE of a list", func(p *probe) { p.deleteList().told() }),
 	}
 }
 
@@ -125,28 +116,19 @@ func (p *probe) emptied(test func()) {
 	test()
 }
 
-// written works like emptied, but first adds entries. The check gets the id of the first one.
-func (p *probe) written(values []string, test func(first string)) {
-	p.emptied(func() {
-		r := p.post(values)
-		p.need(r.status < 300, "%s returned %d", r.request, r.status)
-		p.need(p.until(func() bool { return p.total() > 0 }), "no entry was added")
-		for _, e := range p.entries() {
-			if e.at("entry").text() == values[0] {
-				test(e.at("id").text())
-				return
-			}
-		}
-		test("")
-	})
-}
-
 // on makes the check of a rule use the WriteList with these entries. The id of the first one is p.first.
 func (r Rule) on(values ...string) Rule {
 	check := r.check
 	r.check = func(p *probe) {
-		p.written(values, func(first string) {
-			p.first = first
+		p.emptied(func() {
+			r := p.post(values...)
+			p.need(r.status < 300, "%s returned %d", r.request, r.status)
+			p.need(p.until(func() bool { return p.total() > 0 }), "no entry was added")
+			for _, e := range p.entries() {
+				if e.at("entry").text() == values[0] {
+					p.first = e.at("id").text()
+				}
+			}
 			check(p)
 		})
 	}
@@ -155,14 +137,15 @@ func (r Rule) on(values ...string) Rule {
 
 // many posts that many entries, provided that one request can remove them all.
 func (p *probe) many(count int, test func(response)) {
-	p.written([]string{"192.0.2.1"}, func(string) { p.need(p.clear(), "that many entries could not be removed again") })
+	clearing := Rule{check: func(p *probe) { p.need(p.clear(), "that many entries could not be removed again") }}
+	clearing.on("192.0.2.1").check(p)
 	p.emptied(func() {
 		defer p.clear()
 		values := make([]string, count)
 		for i := range values {
 			values[i] = fmt.Sprintf("2001:db8::%x", i+1)
 		}
-		test(p.post(values))
+		test(p.post(values...))
 	})
 }
 
@@ -184,7 +167,7 @@ func (p *probe) held() []string {
 	return values
 }
 
-func (p *probe) post(values []string) response { return p.sendEntries(p.WriteList, values) }
+func (p *probe) post(values ...string) response { return p.sendEntries(p.WriteList, values...) }
 
 // learn tries forms in turn, until the service takes one. Later calls use that form alone.
 func learn(known *string, forms []string, take func(form string) bool) bool {
@@ -199,7 +182,7 @@ func learn(known *string, forms []string, take func(form string) bool) bool {
 }
 
 // sendEntries posts entries. The first call finds out which key the service accepts (open point 19).
-func (p *probe) sendEntries(list string, values []string) (r response) {
+func (p *probe) sendEntries(list string, values ...string) (r response) {
 	learn(&p.entryKey, []string{"entry", "value"}, func(key string) bool {
 		body := make([]object, len(values))
 		for i, value := range values {
@@ -243,21 +226,9 @@ func (p *probe) deleteList() response {
 		p.listDeleted = &r
 	}
 	r := *p.listDeleted
-	r.p = p
 	p.need(r.status < 300, "%s returned %d", r.request, r.status)
 	return r
 }
 
-// shape describes the response to a change (open points 21 and 23).
-func (r response) shape() string {
-	members := r.members()
-	slices.Sort(members)
-	switch {
-	case len(r.body) == 0:
-		return fmt.Sprintf("%d, no body", r.status)
-	case members == nil:
-		return fmt.Sprintf("%d, %s", r.status, r.json().kind())
-	default:
-		return fmt.Sprintf("%d, an object with %s", r.status, strings.Join(members, ", "))
-	}
-}
+// told shows the response to a change (open points 21 and 23).
+func (r response) told() { r.p.saw("%d, %s", r.status, r.shape()) }

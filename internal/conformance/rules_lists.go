@@ -3,6 +3,7 @@ package conformance
 import (
 	"fmt"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"regexp"
 	"slices"
@@ -23,10 +24,9 @@ func listRules() []Rule {
 	return []Rule{
 		stated("2.6", "members of a network list have their types", func(p *probe) {
 			p.eachList(func(l node) {
-				kind := l.is("NetworkList").at("type").text()
-				p.want(kind == typeIP || kind == typeGEO, "%s.type is %q", l.path, kind)
-				for _, modified := range l.those("modified_timestamp") {
-					p.want(!modified.time().Before(l.at("creation_timestamp").time()), "%s was modified before it was created", l.path)
+				if l.is("NetworkList").has("modified_timestamp") {
+					since := l.at("modified_timestamp").time().Sub(l.at("creation_timestamp").time())
+					p.want(since >= 0, "%s was modified before it was created", l.path)
 				}
 			})
 		}),
@@ -39,13 +39,14 @@ func listRules() []Rule {
 			})
 		}),
 		open("2.6", 42, "spelling of the timestamps of network lists", func(p *probe) {
-			forms := map[string]bool{}
-			for _, l := range p.read(lists + "?count=100&deprecated=true").at("items").items() {
-				for _, at := range l.those("creation_timestamp", "modified_timestamp") {
-					forms[digit.ReplaceAllString(at.text(), "0")] = true
+			forms, digit := map[string]bool{}, regexp.MustCompile(`\d`)
+			p.eachList(func(l node) {
+				for _, name := range []string{"creation_timestamp", "modified_timestamp"} {
+					if l.has(name) {
+						forms[digit.ReplaceAllString(l.at(name).text(), "0")] = true
+					}
 				}
-			}
-			p.need(len(forms) > 0, "there are no network lists")
+			})
 			p.saw("%s", list(forms))
 		}),
 		open("2.6", 28, "letter case of country codes", func(p *probe) {
@@ -62,13 +63,47 @@ func listRules() []Rule {
 			p.need(upper+lower > 0, "none of the lists read has entries")
 			p.saw("%d in upper case, %d not", upper, lower)
 		}),
-		stated("2.6", "entries of a list of type IP are addresses and CIDR ranges", func(p *probe) { entryValues(p, typeIP, isAddress) }),
-		stated("2.6", "entries of a list of type GEO are two-letter country codes", func(p *probe) { entryValues(p, typeGEO, countryCode.MatchString) }),
+		stated("2.6", "entries of a list of type IP are addresses and CIDR ranges", func(p *probe) {
+			p.entryValues(typeIP, func(text string) bool {
+				_, notAddr := netip.ParseAddr(text)
+				_, notPrefix := netip.ParsePrefix(text)
+				return notAddr == nil || notPrefix == nil
+			})
+		}),
+		stated("2.6", "entries of a list of type GEO are two-letter country codes", func(p *probe) {
+			p.entryValues(typeGEO, regexp.MustCompile(`^[A-Za-z]{2}$`).MatchString) // the codes that ISO 3166-1 assigns change
+		}),
+		stated("2.6", "members of an entry have their types", func(p *probe) {
+			at := entriesPath(p)
+			items := p.read(at).at("items").items()
+			p.strict = true
+			for _, e := range items {
+				e.is("NetworkListEntry").at("uri").address(at + "/" + e.at("id").text())
+			}
+		}),
+		stated("2.6", "an entry read by itself has uri, id, type and network_list_uri", func(p *probe) {
+			list, entry := p.someEntry()
+			e := p.read(lists + "/" + list + "/entries/" + entry)
+			p.strict = true
+			e.is("EntryDetails").at("uri").address(lists + "/" + list + "/entries/" + entry)
+			e.at("network_list_uri").address(lists + "/" + list)
+			p.want(e.at("id").text() == entry, "another entry was read")
+		}),
 
-		stated("4.6", "GET of lists, entries and an entry returns 200", func(p *probe) {
-			list := p.listWithEntries(2)
-			for _, path := range []string{lists, listPath(list) + "/entries", listPath(list) + "/entries/" + p.someEntry(list)} {
-				p.get(path).wanted(http.StatusOK)
+		stated("4.6", "GET of lists, a list, entries and an entry returns 200", func(p *probe) {
+			list, entry := p.someEntry()
+			for _, path := range []string{"", "/" + list, "/" + list + "/entries", "/" + list + "/entries/" + entry} {
+				p.get(lists + path).wanted(http.StatusOK)
+			}
+		}),
+		stated("4.6", "the entries are those of the member list of the list", func(p *probe) {
+			at := entriesPath(p)
+			read := map[string]bool{}
+			for _, e := range p.read(strings.TrimSuffix(at, "/entries")).at("list").items() {
+				read[e.text()] = true
+			}
+			for _, e := range p.read(at).at("items").items() {
+				p.want(read[e.at("entry").text()], "%s is not in list", e.path)
 			}
 		}),
 		stated("4.6", "items of networklists have no list", func(p *probe) {
@@ -89,41 +124,41 @@ func listRules() []Rule {
 			p.want(total[""] == total["&type=IP"]+total["&type=GEO"], "of %d lists %d are of type IP and %d of type GEO",
 				total[""], total["&type=IP"], total["&type=GEO"])
 		}),
-		stated("4.6", "count of networklists is 10 by default", func(p *probe) { defaultCount(p, lists, 10) }),
-		stated("4.6", "page of networklists is 1 by default", func(p *probe) { defaultPage(p, lists) }),
 		stated("4.6", "GET of lists and entries rejects invalid query parameters with 400", func(p *probe) {
 			p.rejects(lists, "page=x", "count=x", "type=IPX", "deprecated=x")
-			p.rejects(listPath(p.someList()), "includelist=x")
-			p.rejects(listPath(p.someList())+"/entries", "page=x", "count=x")
+			list := listPath(p.listsOf("")[0])
+			p.rejects(list, "includelist=x")
+			p.rejects(list+"/entries", "page=x", "count=x")
 		}),
-		stated("4.6", "GET of a network list returns 200 and that list", func(p *probe) {
-			id := p.someList()
-			r := p.get(listPath(id))
-			r.wanted(http.StatusOK)
+		stated("4.6", "GET of a list returns that list, with its entries unless includelist is false", func(p *probe) {
+			id := p.listsOf("")[0]
 			p.strict = true
-			p.want(r.json().at("id").text() == id, "another list was read")
-		}),
-		stated("4.6", "a network list has its entries unless includelist is false", func(p *probe) {
-			id := p.someList()
-			p.strict = true
-			for _, query := range []string{"", "?includelist=true"} {
-				for _, e := range p.read(listPath(id) + query).at("list").items() {
-					e.text()
-				}
+			for _, query := range []string{"", "?includelist=true", "?includelist=false"} {
+				l := p.read(listPath(id) + query)
+				p.want(l.is("NetworkList").at("id").text() == id, "another list was read")
+				p.want(l.has("list") != strings.HasSuffix(query, "false"), "with %q it has the member list: %t", query, l.has("list"))
 			}
 		}),
-		stated("4.6", "includelist=false leaves the list out", func(p *probe) {
-			l := p.read(listPath(p.someList()) + "?includelist=false")
-			p.want(!l.has("list"), "the member list is there")
-			l.at("id")
+		returned("4.6", 38, "a network list that does not exist", func(p *probe) response { return p.get(listPath(absentUUID)) }),
+		returned("4.6", 38, "an entry that does not exist", func(p *probe) response {
+			return p.get(listPath(p.listsOf("")[0]) + "/entries/" + absentUUID)
 		}),
-		open("4.6", 38, "a network list that does not exist", func(p *probe) {
-			p.saw("returned %d", p.get(listPath("00000000-0000-4000-8000-000000000000")).status)
+
+		stated("9", "deprecated lists are hidden unless deprecated=true is passed", func(p *probe) {
+			for _, query := range []string{"", "&deprecated=false"} {
+				for _, l := range p.read(lists + "?count=100" + query).at("items").items() {
+					p.want(!l.at("deprecated").flag(), "%s is deprecated and not hidden", l.path)
+				}
+			}
+			shown := p.read(lists + "?count=100&deprecated=true").at("items").items()
+			p.need(slices.ContainsFunc(shown, func(l node) bool { return l.at("deprecated").flag() }), "no list is deprecated")
+			some, all := p.read(lists+"?count=1").at("total").integer(), p.read(lists+"?count=1&deprecated=true").at("total").integer()
+			p.want(all >= some, "there are %d lists with deprecated ones and %d without", all, some)
 		}),
 	}
 }
 
-var digit = regexp.MustCompile(`\d`)
+const absentUUID = "00000000-0000-4000-8000-000000000000"
 
 func listPath(id string) string { return lists + "/" + url.PathEscape(id) }
 
@@ -136,9 +171,6 @@ func (p *probe) eachList(visit func(l node)) {
 		visit(l)
 	}
 }
-
-// someList returns the id of a list.
-func (p *probe) someList() string { return p.listsOf("")[0] }
 
 // listsOf returns the ids of the first lists of a type, at most ten.
 func (p *probe) listsOf(kind string) []string {
@@ -155,7 +187,7 @@ func (p *probe) listsOf(kind string) []string {
 }
 
 // entryValues checks the entries of the first lists of a type.
-func entryValues(p *probe, kind string, valid func(string) bool) {
+func (p *probe) entryValues(kind string, valid func(string) bool) {
 	found := false
 	for _, id := range p.listsOf(kind) {
 		for _, e := range p.read(listPath(id)).at("list").items() {
@@ -166,39 +198,23 @@ func entryValues(p *probe, kind string, valid func(string) bool) {
 	p.need(found, "none of the lists read has entries")
 }
 
-// defaultCount compares the size of a page without count with the default of the document.
-func defaultCount(p *probe, path string, count int) {
-	page := p.read(path)
-	total, items := page.at("total").integer(), len(page.at("items").items())
-	p.need(total > int64(count), "there are only %d items, with which the default does not show", total)
-	p.want(items == count, "the page has %d items, not %d", items, count)
-}
-
-// defaultPage compares a response without the parameter page with page 1.
-func defaultPage(p *probe, path string) {
-	page := p.read(path)
-	p.want(page.at("page_index").integer() == 1, "page_index is %d", page.at("page_index").integer())
-	first, same := p.read(path+"?page=1").at("items").items(), page.at("items").items()
-	p.want(slices.EqualFunc(first, same, func(a, b node) bool { return a.at("id").text() == b.at("id").text() }),
-		"the items are not those of page 1")
-}
-
-// pagingRules are the rules about the envelope, once for lists and once for entries.
-func pagingRules() []Rule {
-	return slices.Concat(
-		envelopeRules("lists", 10, func(*probe) string { return lists }),
-		envelopeRules("entries", 100, func(p *probe) string { return listPath(p.listWithEntries(2)) + "/entries" }),
-	)
-}
-
-func envelopeRules(what string, count int, path func(p *probe) string) []Rule {
+// pagingRules are the rules about the pages of a collection.
+func pagingRules(what string, count int64, path func(p *probe) string) []Rule {
+	read := func(p *probe, page, count int64) node {
+		return p.read(fmt.Sprintf("%s?page=%d&count=%d", path(p), page, count))
+	}
 	// pages returns the first and the last page, of one item each.
 	pages := func(p *probe) (first, last node, total int64) {
-		at := path(p)
-		first = p.read(at + "?page=1&count=1")
+		first = read(p, 1, 1)
 		total = first.at("total").integer()
 		p.need(total > 1, "there are not two items")
-		return first, p.read(fmt.Sprintf("%s?page=%d&count=1", at, total)), total
+		return first, read(p, total, 1), total
+	}
+	size := func(r response) string {
+		if r.status != http.StatusOK {
+			return fmt.Sprintf("returned %d", r.status)
+		}
+		return fmt.Sprintf("returned 200 and %d of %d items", len(r.json().at("items").items()), r.json().at("total").integer())
 	}
 	return []Rule{
 		stated("2.6", "members of a page of "+what+" have their types", func(p *probe) {
@@ -206,51 +222,29 @@ func envelopeRules(what string, count int, path func(p *probe) string) []Rule {
 			p.strict = true
 			page.is("Page")
 		}),
-		stated("2.6", "uri of a page of "+what+" is its address with count and page", func(p *probe) {
-			first, _, _ := pages(p)
-			pageAddress(first.at("uri"), path(p), "1")
-		}),
 		stated("2.6", "total is the number of all "+what, func(p *probe) {
-			at := path(p)
-			total := p.read(at + "?count=1").at("total").integer()
+			total := read(p, 1, 1).at("total").integer()
 			p.need(total <= 1000, "there are %d, too many to count", total)
-			items := len(p.read(fmt.Sprintf("%s?count=%d", at, max(total, 1))).at("items").items())
+			items := len(read(p, 1, max(total, 1)).at("items").items())
 			p.want(int64(items) == total, "total is %d, but %d came", total, items)
 		}),
-		stated("2.6", "count is the maximum number of "+what+" per page", func(p *probe) {
-			at := path(p)
-			items := p.read(at + "?count=2").at("items").items()
-			p.want(len(items) <= 2, "the page has %d items", len(items))
-			p.need(len(items) == 2, "there are not two items")
-		}),
-		stated("2.6", "page_count of "+what+" is the number of pages for the count used", func(p *probe) {
-			first, _, total := pages(p)
-			p.want(first.at("page_count").integer() == total, "with count 1, page_count is %d and total %d", first.at("page_count").integer(), total)
-			three := p.read(path(p) + "?count=3").at("page_count").integer()
-			p.want(three == (total+2)/3, "with count 3, page_count is %d and total %d", three, total)
-		}),
-		stated("2.6", "page_index of "+what+" is the current page, from 1 on", func(p *probe) {
+		stated("2.6", "page_index, page_count and has_more of "+what+" tell which page of how many it is", func(p *probe) {
 			first, last, total := pages(p)
-			p.want(first.at("page_index").integer() == 1, "page_index of the first page is %d", first.at("page_index").integer())
-			p.want(last.at("page_index").integer() == total, "page_index of page %d is %d", total, last.at("page_index").integer())
-		}),
-		stated("2.6", "has_more of "+what+" is true before the last page and false on it", func(p *probe) {
-			first, last, _ := pages(p)
+			p.want(first.at("page_index").integer() == 1 && last.at("page_index").integer() == total,
+				"page_index of the pages 1 and %d is %v and %v", total, first.at("page_index").value, last.at("page_index").value)
+			one, three := first.at("page_count").integer(), read(p, 1, 3).at("page_count").integer()
+			p.want(one == total && three == (total+2)/3, "of %d items page_count is %d with count 1, %d with count 3", total, one, three)
 			p.want(first.at("has_more").flag(), "has_more is false on the first of several pages")
 			p.want(!last.at("has_more").flag(), "has_more is true on the last page")
 		}),
-		stated("2.6", "prev_uri of "+what+" is null on the first page and the previous page otherwise", func(p *probe) {
+		stated("2.6", "uri, prev_uri and next_uri of a page of "+what+" are addresses with page and count, or null", func(p *probe) {
 			first, last, total := pages(p)
-			p.want(first.at("prev_uri").null(), "prev_uri is not null on the first page")
-			p.want(!last.at("prev_uri").null(), "prev_uri is null on the last of several pages")
-			pageAddress(last.at("prev_uri"), path(p), strconv.FormatInt(total-1, 10))
-		}),
-		stated("2.6", "next_uri of "+what+" is null on the last page and the next page otherwise", func(p *probe) {
-			first, last, _ := pages(p)
 			p.strict = true
+			first.at("uri").page(1)
+			p.want(first.at("prev_uri").null(), "prev_uri is not null on the first page")
+			first.at("next_uri").page(2)
+			last.at("prev_uri").page(total - 1)
 			p.want(last.at("next_uri").null(), "next_uri is not null on the last page")
-			p.want(!first.at("next_uri").null(), "next_uri is null on the first of several pages")
-			pageAddress(first.at("next_uri"), path(p), "2")
 		}),
 		open("2.6", 29, "form of next_uri of "+what, func(p *probe) {
 			first, _, _ := pages(p)
@@ -258,39 +252,35 @@ func envelopeRules(what string, count int, path func(p *probe) string) []Rule {
 		}),
 		open("2.6", 2, "a page of "+what+" behind the last", func(p *probe) {
 			_, _, total := pages(p)
-			r := p.get(fmt.Sprintf("%s?page=%d&count=1", path(p), total+1))
-			if r.status != http.StatusOK {
-				p.saw("returned %d", r.status)
-			}
-			p.saw("returned 200 and %d items", len(r.json().at("items").items()))
+			p.saw("%s", size(p.get(fmt.Sprintf("%s?page=%d&count=1", path(p), total+1))))
 		}),
-		open("4.6", 49, "a count of 1,000 of "+what, func(p *probe) {
-			r := p.get(path(p) + "?count=1000")
-			if r.status != http.StatusOK {
-				p.saw("returned %d", r.status)
-			}
-			p.saw("returned 200 and %d of %d items", len(r.json().at("items").items()), r.json().at("total").integer())
-		}),
-		stated("4.6", "incrementing page of "+what+" moves on", func(p *probe) {
+		open("4.6", 49, "a count of 1,000 of "+what, func(p *probe) { p.saw("%s", size(p.get(path(p)+"?count=1000"))) }),
+		stated("4.6", "count and page cut the "+what+" into pages", func(p *probe) {
+			two := read(p, 1, 2).at("items").items()
+			p.want(len(two) <= 2, "a page of two has %d items", len(two))
 			page, _, _ := pages(p)
-			first, second := page.at("items").items(), p.read(path(p)+"?page=2&count=1").at("items").items()
+			first, second := page.at("items").items(), read(p, 2, 1).at("items").items()
 			p.need(len(first) == 1 && len(second) == 1, "pages of one item have %d and %d", len(first), len(second))
 			p.want(first[0].at("id").text() != second[0].at("id").text(), "page 2 has the same item as page 1")
 		}),
-		stated("8", "paging of "+what+fmt.Sprintf(" begins with page 1 and count %d", count), func(p *probe) {
+		stated("8", fmt.Sprintf("page of %s is 1 and count %d by default", what, count), func(p *probe) {
 			page := p.read(path(p))
-			total, pages := page.at("total").integer(), page.at("page_count").integer()
-			p.want(pages == (total+int64(count)-1)/int64(count), "of %d items there are %d pages", total, pages)
+			items, total, pages := page.at("items").items(), page.at("total").integer(), page.at("page_count").integer()
+			p.want(page.at("page_index").integer() == 1, "page_index is %d", page.at("page_index").integer())
+			same := func(a, b node) bool { return a.at("id").text() == b.at("id").text() }
+			p.want(slices.EqualFunc(items, p.read(path(p)+"?page=1").at("items").items(), same), "the items are not those of page 1")
+			p.want(int64(len(items)) == min(total, count), "the page has %d of %d items", len(items), total)
+			p.want(pages == (total+count-1)/count, "of %d items there are %d pages", total, pages)
 		}),
 	}
 }
 
-// pageAddress checks that an address is that of a page with one item. What comes before the query is open (point 29).
-func pageAddress(n node, path, index string) {
+// page checks that a text is the address of that page, of one item. What comes before the query is open (point 29).
+func (n node) page(index int64) {
 	_, query, _ := strings.Cut(n.text(), "?")
 	values, err := url.ParseQuery(query)
-	if err != nil || values.Get("page") != index || values.Get("count") != "1" {
-		n.p.differs("%s is %q, not page %s of one item of %s", n.path, n.value, index, path)
+	if err != nil || values.Get("page") != strconv.FormatInt(index, 10) || values.Get("count") != "1" {
+		n.p.differs("%s is %q, not page %d of one item", n.path, n.value, index)
 	}
 }
 
@@ -319,20 +309,27 @@ func (p *probe) pageForm(address, path string) string {
 	}
 }
 
-// listWithEntries returns the id of one of the first lists that has at least that many entries.
-func (p *probe) listWithEntries(least int) string {
-	if id := p.withEntries[least]; id != "" {
-		return id
-	}
-	for _, id := range p.listsOf("") {
-		if page := p.read(listPath(id) + "/entries?count=1"); page.at("total").integer() >= int64(least) {
-			if p.withEntries == nil {
-				p.withEntries = map[int]string{}
+// entriesPath is the path of the entries of one of the first lists: one with more than a page of them, or with most.
+func entriesPath(p *probe) string {
+	if p.withEntries == "" {
+		found, most := "", int64(1)
+		for _, id := range p.listsOf("") {
+			if total := p.read(listPath(id) + "/entries?count=1").at("total").integer(); total > most {
+				found, most = id, total
 			}
-			p.withEntries[least] = id
-			return id
+			if most > 100 {
+				break
+			}
 		}
+		p.need(found != "", "none of the lists read has two entries")
+		p.withEntries = found
 	}
-	p.skip("none of the lists read has %d entries", least)
-	return ""
+	return listPath(p.withEntries) + "/entries"
+}
+
+// someEntry returns the ids of that list and of one of its entries, for a path.
+func (p *probe) someEntry() (list, entry string) {
+	items := p.read(entriesPath(p) + "?count=1").at("items").items()
+	p.need(len(items) > 0, "the list has no entries")
+	return url.PathEscape(p.withEntries), url.PathEscape(items[0].at("id").text())
 }

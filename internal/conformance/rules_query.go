@@ -3,6 +3,7 @@ package conformance
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,29 +12,56 @@ import (
 
 // queryRules are the rules that all data methods share (section 4.2).
 func queryRules() []Rule {
-	zoned := func(zone string) func(p *probe) {
-		return func(p *probe) {
-			p.query(events)
-			p.data(events, with("starttime", p.span[0]+zone)).refused("with starttime in " + zone)
-			p.data(events, with("endtime", p.span[1]+zone)).refused("with endtime in " + zone)
-		}
+	rules := make([]Rule, 0, 40)
+	for _, c := range []struct {
+		what    string
+		of      family
+		queries []edit
+	}{
+		{"a time with a zone designator", events, []edit{
+			ending("starttime", "Z"), ending("endtime", "Z"), ending("starttime", "+00:00"), ending("endtime", "+00:00"),
+		}},
+		{"an empty starttime or endtime", events, []edit{with("starttime", ""), with("endtime", "")}},
+		{"a starttime that is not earlier than endtime", events, []edit{
+			func(q url.Values) { q["starttime"], q["endtime"] = q["endtime"], q["starttime"] },
+			func(q url.Values) { q["endtime"] = q["starttime"] },
+		}},
+		{"a dimension that does not exist", events, []edit{with("dimensions", "conformance_absent")}},
+		{"a metric other than hits", wafTrends, []edit{with("metrics", "conformance")}},
+	} {
+		rules = append(rules, stated("4.2", c.what+" is rejected", func(p *probe) {
+			for _, query := range c.queries {
+				p.data(c.of, query).refused("with " + c.what)
+			}
+		}))
 	}
-	return []Rule{
-		stated("4.2", "a time with the zone designator Z is rejected", zoned("Z")),
-		stated("4.2", "a time with a numeric zone designator is rejected", zoned("+00:00")),
-		stated("4.2", "starttime and endtime must not be empty", func(p *probe) {
-			p.data(events, with("starttime", "")).refused("with an empty starttime")
-			p.data(events, with("endtime", "")).refused("with an empty endtime")
-		}),
-		stated("4.2", "starttime must be earlier than endtime", func(p *probe) {
-			p.query(events)
-			p.data(events, with("starttime", p.span[1]), with("endtime", p.span[0])).refused("with end before start")
-			p.data(events, with("endtime", p.span[0])).refused("with end at start")
-		}),
+	for _, c := range []struct {
+		point   int
+		section string
+		what    string
+		of      family
+		queries [2]edit
+	}{
+		{34, "4.2", "sortby a column that is not in the result, and a dimension that comes twice", events, [2]edit{
+			with("sortby", "client_ip"), with("dimensions", "client_ip,client_ip"),
+		}},
+		{17, "4.2", "a backslash in a value of a filter, before a letter and at the end", events, [2]edit{
+			with("filters", `client_browser==conformance\absent`), with("filters", `client_browser==conformance\`),
+		}},
+		{11, "4.2", "an hour of 24 in endtime, and a fraction of a second", events, [2]edit{
+			func(q url.Values) { q.Set("endtime", q.Get("starttime")[:len("2006-01-02")]+"T24:00:00") }, ending("endtime", ".000"),
+		}},
+		{12, "4.3", "request trends with granularity, and without", requestTrends, [2]edit{with("granularity", "hour"), with("metrics", hits)}},
+		{16, "7", "status of a query without endtime, and with an empty one", events, [2]edit{without("endtime"), with("endtime", "")}},
+	} {
+		rules = append(rules, open(c.section, c.point, c.what, func(p *probe) {
+			p.saw("returned %d and %d", p.data(c.of, c.queries[0]).status, p.data(c.of, c.queries[1]).status)
+		}))
+	}
+	return append(rules,
 		stated("4.2", "a time is in the span asked for", func(p *probe) {
 			for _, value := range p.someRows(with("dimensions", timestamp), with("limit", "100")).values(timestamp) {
-				p.need(unzoned.MatchString(value.text()), "%s is %q", value.path, value.value)
-				at := strings.Replace(value.text()[:len(statsTime)], " ", "T", 1)
+				at := strings.Replace(value.match(unzoned, "a time")[0][:len(statsTime)], " ", "T", 1)
 				p.want(at >= p.span[0] && at <= p.span[1], "%s is %q, but %s to %s was requested", value.path, value.value, p.span[0], p.span[1])
 			}
 		}),
@@ -60,15 +88,13 @@ func queryRules() []Rule {
 		open("4.2", 33, "an event at the very start and at the very end of a span", func(p *probe) {
 			var at time.Time
 			for _, value := range p.someRows(with("dimensions", timestamp), with("limit", "5000")).values(timestamp) {
-				p.need(unzoned.MatchString(value.text()), "%s is %q", value.path, value.value)
 				if t, whole := wholeSecond(value.text()); whole {
 					at = t
 				}
 			}
 			p.need(!at.IsZero(), "no event of the last day is at a whole second")
 			found := func(from, to time.Time) bool {
-				values := p.result(events, with("dimensions", timestamp), with("starttime", from.Format(statsTime)),
-					with("endtime", to.Format(statsTime)), with("limit", "5000")).values(timestamp)
+				values := p.result(events, with("dimensions", timestamp), span(from, to), with("limit", "5000")).values(timestamp)
 				return slices.ContainsFunc(values, func(value node) bool {
 					t, whole := wholeSecond(value.text())
 					return whole && t.Equal(at)
@@ -76,45 +102,12 @@ func queryRules() []Rule {
 			}
 			p.saw("it is found at the start: %t, at the end: %t", found(at, at.Add(time.Second)), found(at.Add(-time.Second), at))
 		}),
-		open("4.2", 34, "sortby a column that is not in the result, and a dimension that comes twice", func(p *probe) {
-			p.saw("returned %d and %d", p.data(events, with("dimensions", "client_ip"), with("sortby", "event_action")).status,
-				p.data(events, with("dimensions", "client_ip,client_ip")).status)
-		}),
-		open("4.2", 17, "a backslash in a value of a filter", func(p *probe) {
-			p.saw("before a letter it returns %d, at the end it returns %d",
-				p.data(events, with("filters", `client_browser==conformance\absent`)).status,
-				p.data(events, with("filters", `client_browser==conformance\`)).status)
-		}),
-		open("4.2", 11, "an hour of 24 in endtime", func(p *probe) {
-			day := p.Now().UTC().AddDate(0, 0, -1).Format(time.DateOnly)
-			p.saw("returned %d", p.data(events, with("starttime", day+"T00:00:00"), with("endtime", day+"T24:00:00")).status)
-		}),
-		open("4.2", 11, "a fraction of a second in a time", func(p *probe) {
-			p.query(events)
-			p.saw("returned %d", p.data(events, with("endtime", p.span[1]+".000")).status)
-		}),
-		stated("4.2", "metrics is required on aggregated data", func(p *probe) {
-			for _, f := range []family{wafTrends, requestTrends, shapingTrends, wafByClientIP, shapingByClientIP} {
-				p.data(f, without("metrics")).refused("without metrics of " + f.name)
-			}
-		}),
-		stated("4.2", "a metric other than hits is rejected", func(p *probe) {
-			p.data(wafTrends, with("metrics", "conformance")).refused("with another metric")
-		}),
 		stated("4.2", "granularity is day, hour or 5minute", func(p *probe) {
 			for _, granularity := range []string{"day", "hour", "5minute"} {
 				r := p.data(wafTrends, with("granularity", granularity))
 				p.want(r.status == http.StatusOK, "%s returned %d", granularity, r.status)
 			}
 		}),
-		open("4.2", 0, "another granularity", func(p *probe) {
-			p.saw("minute returns %d", p.data(wafTrends, with("granularity", "minute")).status)
-		}),
-		open("4.3", 12, "granularity on request trends", func(p *probe) {
-			p.saw("with it %d, without it %d", p.data(requestTrends, with("granularity", "hour")).status,
-				p.data(requestTrends).status)
-		}),
-
 		stated("4.2", "a filter with == leaves rows with that value, and one with != the others", func(p *probe) {
 			value := p.actions(1)[0]
 			all, same := p.result(events).total(), p.result(events, with("filters", "event_action=="+escape(value))).total()
@@ -124,32 +117,20 @@ func queryRules() []Rule {
 			p.want(!slices.Contains(left.different("event_action"), value), "rows with that value are left")
 			p.want(left.total() <= all-same, "of %d rows %d have the value and %d do not", all, same, left.total())
 		}),
-		stated("4.2", "a comma joins filters by OR", func(p *probe) {
+		stated("4.2", "a comma joins filters by OR, a semicolon by AND", func(p *probe) {
 			values := p.actions(2)
 			a, b := "event_action=="+escape(values[0]), "event_action=="+escape(values[1])
-			sum := p.result(events, with("filters", a)).total() + p.result(events, with("filters", b)).total()
-			both := p.result(events, with("filters", a+","+b)).total()
-			p.want(both == sum, "%d rows have either value, %d one or the other", both, sum)
-		}),
-		stated("4.2", "a semicolon joins filters by AND", func(p *probe) {
-			values := p.actions(2)
-			a, b := "event_action=="+escape(values[0]), "event_action=="+escape(values[1])
-			both := p.result(events, with("filters", a+";"+b)).total()
-			p.want(both == 0, "%d rows have two values at once", both)
-			first := p.result(events, with("filters", a)).total()
-			again := p.result(events, with("filters", a+";event_action!="+escape(values[1]))).total()
+			total := func(filters string) int64 { return p.result(events, with("filters", filters)).total() }
+			first, sum := total(a), total(a)+total(b)
+			p.want(total(a+","+b) == sum, "%d rows have either value, %d one or the other", total(a+","+b), sum)
+			p.want(total(a+";"+b) == 0, "%d rows have two values at once", total(a+";"+b))
+			again := total(a + ";event_action!=" + escape(values[1]))
 			p.want(first == again, "%d rows have the value, but %d have it and not another", first, again)
-		}),
-		open("4.2", 0, "filters joined with OR and with AND in one expression", func(p *probe) {
-			r := p.data(events, with("filters", "event_action==A,event_action==B;event_type==C"))
-			p.saw("returned %d", r.status)
 		}),
 		stated("4.2", "a comma and a semicolon in a value are escaped with a backslash", func(p *probe) {
 			r := p.data(events, with("filters", `client_browser==conformance\,absent\;browser`))
 			r.wanted(http.StatusOK)
 			p.want(r.json().total() == 0, "%d rows have a value that none has", r.json().total())
-		}),
-		stated("4.2", "an escaped value finds the rows that have it", func(p *probe) {
 			browsers := p.someRows(with("dimensions", "client_browser"), with("limit", "1000")).different("client_browser")
 			i := slices.IndexFunc(browsers, func(b string) bool { return strings.ContainsAny(b, ",;") && !strings.Contains(b, `\`) })
 			p.need(i >= 0, "no browser of the last day has a comma or a semicolon in its name")
@@ -158,13 +139,19 @@ func queryRules() []Rule {
 				left.different("client_browser"), browsers[i])
 		}),
 
-		stated("4.2", "sortby is ascending by default", func(p *probe) {
-			values := p.sorted(timestamp)
-			p.want(slices.IsSorted(values), "the times are %s", strings.Join(values, ", "))
-		}),
-		stated("4.2", "sortby with a minus sign is descending", func(p *probe) {
-			values := p.sorted("-" + timestamp)
-			p.want(slices.IsSortedFunc(values, func(a, b string) int { return strings.Compare(b, a) }), "the times are %s", strings.Join(values, ", "))
+		stated("4.2", "sortby is ascending, and with a minus sign descending", func(p *probe) {
+			for _, order := range []string{timestamp, "-" + timestamp} {
+				var values []string
+				for _, value := range p.someRows(with("dimensions", timestamp), with("sortby", order), with("limit", "50")).values(timestamp) {
+					values = append(values, value.text())
+				}
+				p.need(values[0] != values[len(values)-1], "all events have the same time")
+				sorted := slices.Clone(values)
+				if slices.Sort(sorted); order != timestamp {
+					slices.Reverse(sorted)
+				}
+				p.want(slices.Equal(values, sorted), "by %s the times are %s", order, strings.Join(values, ", "))
+			}
 		}),
 		stated("4.2", "order of listing in sortby is the sort order", func(p *probe) {
 			result := p.result(events, with("dimensions", "event_type,"+timestamp), with("sortby", "event_type,-"+timestamp), with("limit", "500"))
@@ -192,11 +179,12 @@ func queryRules() []Rule {
 			p.need(result.total() > 10, "there are only %d events in the last day", result.total())
 			p.want(result.rows() == 10, "%d rows came of %d", result.rows(), result.total())
 		}),
-		stated("4.2", "limit is the maximum number of rows", func(p *probe) {
+		stated("4.2", "limit is the maximum number of rows, and total_results does not depend on it", func(p *probe) {
+			total := p.result(events).total()
 			for _, limit := range []int{1, 13} {
 				result := p.result(events, with("limit", strconv.Itoa(limit)))
-				wanted := min(int64(limit), result.total())
-				p.want(int64(result.rows()) == wanted, "with limit %d %d rows came of %d", limit, result.rows(), result.total())
+				p.want(int64(result.rows()) == min(int64(limit), total) && result.total() == total,
+					"with limit %d %d rows came of %d, and without it of %d", limit, result.rows(), result.total(), total)
 			}
 		}),
 		stated("4.2", "limit has no upper bound", func(p *probe) {
@@ -217,10 +205,7 @@ func queryRules() []Rule {
 			}
 			p.skip("there are too many events")
 		}),
-		open("7", 16, "status of a rejected query", func(p *probe) {
-			p.saw("%d", p.data(events, without("endtime")).status)
-		}),
-	}
+	)
 }
 
 // wholeSecond parses a time of a row, and reports whether it has no fraction of a second.
@@ -236,21 +221,17 @@ func (p *probe) actions(count int) []string {
 	return values[:count]
 }
 
-// sorted returns the times of events in an order.
-func (p *probe) sorted(order string) []string {
-	var values []string
-	for _, value := range p.someRows(with("dimensions", timestamp), with("sortby", order), with("limit", "50")).values(timestamp) {
-		values = append(values, value.text())
-	}
-	p.need(values[0] != values[len(values)-1], "all events have the same time")
-	return values
-}
-
 // familyRules are the rules about each family (section 4.3).
 func familyRules() []Rule {
 	var rules []Rule
 	for _, f := range families {
-		of := " of " + f.name
+		of, required := " of "+f.name, []string{"dimensions", "starttime", "endtime"}
+		if !f.raw {
+			required = append(required, "metrics")
+		}
+		if f.granular {
+			required = append(required, "granularity")
+		}
 		rules = append(rules,
 			stated("4.3", "data"+of+" returns 200 and a result", func(p *probe) {
 				r := p.data(f)
@@ -261,9 +242,9 @@ func familyRules() []Rule {
 					result.at(member)
 				}
 			}),
-			stated("4.3", "starttime, endtime and dimensions"+of+" are required", func(p *probe) {
+			stated("4.3", strings.Join(required, ", ")+of+" are required", func(p *probe) {
 				p.need(p.data(f).status == http.StatusOK, "data does not return 200 anyway")
-				for _, name := range []string{"starttime", "endtime", "dimensions"} {
+				for _, name := range required {
 					p.data(f, without(name)).refused("without " + name)
 				}
 			}),
@@ -275,20 +256,36 @@ func familyRules() []Rule {
 					head.header.Get("Content-Type"), data.header.Get("Content-Type"))
 				p.want(len(head.body) == 0, "HEAD has a body of %d bytes", len(head.body))
 			}),
-			open("4.3", 36, "HEAD"+of+" without parameters", func(p *probe) {
-				p.saw("returned %d", p.send(http.MethodHead, f.path, nil, p.User.basic).status)
+			returned("4.3", 36, "HEAD"+of+" without parameters", func(p *probe) response {
+				return p.send(http.MethodHead, f.path, nil, p.User.basic)
 			}),
 		)
-		if f.topK {
-			rules = append(rules, open("4.3", 47, "dimensions that"+of+" groups by alone", func(p *probe) {
-				p.saw("%s", strings.Join(p.singles(f), " "))
+		described := []string{"dimensions", "groupings", "metrics"}
+		if f.raw {
+			described = described[:1]
+		} else {
+			rules = append(rules, stated("4.3", "columns"+of+" are the dimensions and hits", func(p *probe) {
+				got := columns(p.result(f))
+				p.want(slices.Equal(got, append(slices.Clone(p.grouping(f)), hits)), "columns are %q", got)
 			}))
 		}
-		for _, what := range f.described() {
-			if f.topK {
-				rules = append(rules, open("4.3", 15, what+of, func(p *probe) {
-					r := p.get(f.path + "/" + what)
-					p.saw("beside data returned %d", r.status)
+		if f.most > 0 {
+			rules = append(rules, open("4.3", 47, "dimensions that"+of+" groups by alone", func(p *probe) {
+				sets := slices.DeleteFunc(p.names(f, "groupings"), func(set []string) bool { return len(set) != 1 })
+				p.saw("%s", strings.Join(slices.Concat(sets...), " "))
+			}), stated("8", fmt.Sprintf("a %s has at most %d rows", f.name, f.most), func(p *probe) {
+				limit := with("limit", "3000")
+				if f.most < 1000 { // a WAF top-K has no limit
+					limit = without("limit")
+				}
+				rows := p.result(f, limit).rows()
+				p.want(rows <= f.most, "%d rows came", rows)
+			}))
+		}
+		for _, what := range described {
+			if f.most > 0 {
+				rules = append(rules, returned("4.3", 15, what+of+", beside data", func(p *probe) response {
+					return p.get(f.path + "/" + what)
 				}))
 				continue
 			}
@@ -297,26 +294,8 @@ func familyRules() []Rule {
 				open("4.3", 14, "body of "+what+of, func(p *probe) { p.saw("%s", p.read(f.path+"/"+what).outline()) }),
 			)
 		}
-		if f.granular {
-			rules = append(rules, stated("4.3", "granularity"+of+" is required", func(p *probe) {
-				p.data(f, without("granularity")).refused("without granularity")
-			}))
-		}
-		if !f.raw {
-			rules = append(rules, stated("4.3", "columns"+of+" are the dimensions and hits", func(p *probe) {
-				p.want(slices.Equal(columns(p.result(f)), append(slices.Clone(p.grouping(f)), hits)), "columns are %q", columns(p.result(f)))
-			}))
-		}
 	}
-	return rules
-}
-
-// described are the methods of a family that list what queries may contain.
-func (f family) described() []string {
-	if f.raw {
-		return []string{"dimensions"}
-	}
-	return []string{"dimensions", "groupings", "metrics"}
+	return append(rules, stated("4.3", "a WAF top-K by clientip has those with the most hits", mostHits))
 }
 
 // outline describes the shape of a value. An array has the shape of its first item.
@@ -339,62 +318,36 @@ func (n node) outline() string {
 	}
 }
 
-// topKRules are the rules about the sizes of top-K views (sections 4.3 and 8).
-func topKRules() []Rule {
-	rules := []Rule{
-		stated("4.3", "a WAF top-K by clientip has those with the most hits", func(p *probe) {
-			first := p.result(wafByClientIP)
-			counts, keys := first.values(hits), first.values("client_ip")
-			p.need(len(counts) > 0, "there are no WAF events in the last day")
-			least := counts[0].integer()
-			var others []string
-			for i, value := range counts {
-				least = min(least, value.integer())
-				others = append(others, "client_ip!="+escape(keys[i].text()))
-			}
-			rest := p.result(wafByClientIP, with("filters", strings.Join(others, ";"))).values(hits)
-			p.want(len(rest) == 0 || len(counts) == 20, "%d came, although there are more than those", len(counts))
-			for _, value := range rest {
-				p.want(value.integer() <= least, "one with %d hits was left out for one with %d", value.integer(), least)
-			}
-			p.need(len(rest) > 0, "there are not more than %d", len(counts))
-		}),
-		open("4.3", 0, "rows and total_results of a WAF top-K, and of a traffic shaping top-K with a limit of 5 and without", func(p *probe) {
-			var seen []string
-			for _, r := range []node{p.result(wafByClientIP), p.result(shapingByClientIP, with("limit", "5")), p.result(shapingByClientIP)} {
-				seen = append(seen, fmt.Sprintf("%d of %d", r.rows(), r.total()))
-			}
-			p.saw("%s", strings.Join(seen, ", "))
-		}),
+// mostHits checks that what a top-K leaves out has no more hits than what it has.
+func mostHits(p *probe) {
+	first := p.result(wafByClientIP)
+	counts, keys := first.values(hits), first.values("client_ip")
+	p.need(len(counts) > 0, "there are no WAF events in the last day")
+	least := counts[0].integer()
+	var others []string
+	for i, value := range counts {
+		least = min(least, value.integer())
+		others = append(others, "client_ip!="+escape(keys[i].text()))
 	}
-	for _, f := range families {
-		if !f.topK {
-			continue
-		}
-		size, edits := 20, []edit(nil)
-		if strings.Contains(f.path, "trafficshaping") {
-			size, edits = 1000, []edit{with("limit", "3000")}
-		}
-		rules = append(rules, stated("8", fmt.Sprintf("a %s has at most %d rows", f.name, size), func(p *probe) {
-			rows := p.result(f, edits...).rows()
-			p.want(rows <= size, "%d rows came", rows)
-		}))
+	rest := p.result(wafByClientIP, with("filters", strings.Join(others, ";"))).values(hits)
+	p.want(len(rest) == 0 || len(counts) == wafByClientIP.most, "%d came, although there are more than those", len(counts))
+	for _, value := range rest {
+		p.want(value.integer() <= least, "one with %d hits was left out for one with %d", value.integer(), least)
 	}
-	return rules
+	p.need(len(rest) > 0, "there are not more than %d", len(counts))
 }
 
 // retentionRules are the rules about retention (sections 6 and 8).
 func retentionRules() []Rule {
 	// of queries the day that many days ago.
-	of := func(p *probe, days int, granularity string) []edit {
+	of := func(p *probe, days int, granularity string) response {
 		day := p.Now().UTC().AddDate(0, 0, -days)
-		return []edit{
-			with("starttime", day.Format(statsTime)), with("endtime", day.Add(24*time.Hour).Format(statsTime)),
-			with("granularity", granularity),
-		}
+		return p.data(wafTrends, span(day, day.AddDate(0, 0, 1)), with("granularity", granularity))
 	}
 	rows := func(p *probe, days int, granularity string) int {
-		return p.result(wafTrends, of(p, days, granularity)...).rows()
+		r := of(p, days, granularity)
+		p.need(r.status == http.StatusOK, "%s returned %d", r.request, r.status)
+		return r.json().rows()
 	}
 	finer := func(days int, coarse, fine string) func(p *probe) {
 		return func(p *probe) {
@@ -404,7 +357,7 @@ func retentionRules() []Rule {
 	}
 	older := func(days int, granularity string) func(p *probe) {
 		return func(p *probe) {
-			r := p.data(wafTrends, of(p, days, granularity)...)
+			r := of(p, days, granularity)
 			if r.status != http.StatusOK {
 				p.saw("of %d days ago it returns %d", days, r.status)
 			}
@@ -412,19 +365,12 @@ func retentionRules() []Rule {
 		}
 	}
 	return []Rule{
-		stated("6", "raw events older than the previous three days are not kept", func(p *probe) {
-			p.need(p.result(events).total() > 0, "there are no events in the last day")
-			today := p.Now().UTC().Truncate(24 * time.Hour)
-			old := p.result(events, with("starttime", today.AddDate(0, 0, -10).Format(statsTime)),
-				with("endtime", today.AddDate(0, 0, -3).Format(statsTime)))
-			p.want(old.total() == 0, "%d of them are there", old.total())
-		}),
-		stated("6", "raw events of the previous three days are kept", func(p *probe) {
-			today := p.Now().UTC().Truncate(24 * time.Hour)
-			first := p.result(events, with("starttime", today.AddDate(0, 0, -3).Format(statsTime)),
-				with("endtime", today.AddDate(0, 0, -2).Format(statsTime)))
+		stated("6", "raw events of the previous three days are kept, and no older ones", func(p *probe) {
+			first := p.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -3)
+			old := p.result(events, span(first.AddDate(0, 0, -7), first)).total()
+			p.want(old == 0, "there are %d from before %s", old, first.Format(time.DateOnly))
 			p.need(rows(p, 3, "day") > 0, "there were no WAF events then")
-			p.want(first.total() > 0, "there are none of %s", today.AddDate(0, 0, -3).Format(time.DateOnly))
+			p.want(p.result(events, span(first, first.AddDate(0, 0, 1))).total() > 0, "there are none of %s", first.Format(time.DateOnly))
 		}),
 		stated("8", "trends by 5minute are kept for a week", finer(6, "hour", "5minute")),
 		stated("8", "trends by hour are kept for a month", finer(27, "day", "hour")),

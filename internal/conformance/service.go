@@ -30,7 +30,7 @@ type Target struct {
 	WriteList     string // id of an empty list of type IP; the suite adds and removes entries
 	FullList      string // id of a list of type IP with 50,000 entries; the suite tries to add one
 	DeleteList    string // id of a list that the suite deletes
-	PurgeURI      string // an object to purge, together with all objects whose address begins with its own
+	PurgeURI      string // an object to purge, with its protocol, together with all objects whose address begins with its own
 	PurgeWildcard string // a pattern with a wildcard domain, to purge as a prefix
 
 	ExceedPurgeRate bool // the suite may send more than two purge requests per second
@@ -57,26 +57,33 @@ type Service struct {
 	base       *url.URL
 	client     *http.Client
 	requests   int
-	unanswered int // requests in a row
-	tasksFound bool
-	secrets    *redact.Finder // the service may repeat the credentials in any response
+	unanswered int                        // requests in a row
+	secrets    *redact.Finder             // the service may repeat the credentials in any response
+	nextPurge  time.Time                  // when the next purge request may be sent
+	unnamed    map[string]map[string]bool // members, by type of the SDK
 
-	nextPurge time.Time // when the next purge request may be sent
-
-	unnamed map[string]map[string]bool // members, by type of the SDK
-
-	learnt
+	// What the run has found out where the document leaves it open, and what it need not read again.
+	tasksFound                                     bool
+	created, listDeleted                           *response // of the one session of a run, and of the DeleteList
+	begun                                          []int64   // transactions of the run
+	withEntries                                    string    // id of a list
+	startParam, entryKey, entryDelete, clearMethod string
+	groupings                                      map[string][]string // by base path of the family
+	span                                           [2]string           // of the queries
 }
 
 // NewService prepares the check of a service. It sends no request.
 func NewService(t Target) (*Service, error) {
 	base, err := url.Parse(strings.TrimSuffix(t.BaseURL, "/") + "/" + url.PathEscape(t.Customer) + "/v1")
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, errors.New("the base URL cannot be read") // the message omits the URL, which may contain a password
+	}
+	host := base.Hostname()
+	here := host == "localhost" || net.ParseIP(host).IsLoopback()
+	switch {
 	case base.Host == "" || base.User != nil || base.RawQuery != "" || base.Fragment != "":
 		return nil, errors.New("the base URL must be a scheme, a host and a path alone")
-	case base.Scheme != "https" && (base.Scheme != "http" || !isLoopback(base.Hostname())):
+	case base.Scheme != "https" && (base.Scheme != "http" || !here):
 		return nil, errors.New("the base URL must begin with https://, as credentials are sent to it")
 	case t.Customer == "" || t.User.Name == "":
 		return nil, errors.New("customer and username are required")
@@ -94,23 +101,19 @@ func NewService(t Target) (*Service, error) {
 	for _, u := range []User{t.User, t.Visitor} {
 		secrets = append(secrets, redact.New(u.Password), redact.New(u.encoded()))
 	}
-	return &Service{Target: t, base: base, unnamed: map[string]map[string]bool{}, secrets: redact.NewFinder(secrets...), client: &http.Client{
-		Transport:     t.Transport,
-		Timeout:       timeout,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}, nil
-}
-
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
+	return &Service{
+		Target: t, base: base, unnamed: map[string]map[string]bool{}, secrets: redact.NewFinder(secrets...),
+		groupings: map[string][]string{},
+		client: &http.Client{
+			Transport: t.Transport, Timeout: timeout,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}, nil
 }
 
 func wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -128,8 +131,6 @@ type probe struct {
 
 // as sets the credentials of a request.
 type as func(*http.Request)
-
-func nobody(*http.Request) {}
 
 // stranger is a user that no service has. A wrong password of an existing user might lock that user out.
 func stranger(r *http.Request) { r.SetBasicAuth("conformance-nobody", "conformance-nothing") }
@@ -156,10 +157,6 @@ type response struct {
 // send sends a request to a path relative to {base_url}/{customer}/v1, which may have a query string. If it cannot send
 // the request, it ends the check.
 func (p *probe) send(method, path string, body any, who as) response {
-	return p.sendTo(method, p.base.String()+path, body, who)
-}
-
-func (p *probe) sendTo(method, address string, body any, who as) response {
 	p.requests++
 	p.need(p.requests <= maxRequests, "the run has sent %d requests, which is its limit", maxRequests)
 	p.need(p.unanswered < maxUnanswered, "the service did not answer %d requests in a row", maxUnanswered)
@@ -169,9 +166,10 @@ func (p *probe) sendTo(method, address string, body any, who as) response {
 		p.need(err == nil, "%v", err)
 		content = bytes.NewReader(text)
 	}
-	r, err := http.NewRequestWithContext(p.ctx, method, address, content)
+	r, err := http.NewRequestWithContext(p.ctx, method, p.base.String()+path, content)
 	p.need(err == nil, "%v", err)
-	name := method + " " + strings.TrimPrefix(r.URL.Path, p.base.Path)
+	path = strings.TrimPrefix(r.URL.Path, p.base.Path)
+	name := method + " " + path
 	r.Header.Set("Accept", "application/json")
 	if body != nil {
 		r.Header.Set("Content-Type", "application/json")
@@ -186,9 +184,9 @@ func (p *probe) sendTo(method, address string, body any, who as) response {
 	p.unanswered = 0
 	p.need(len(text) <= maxBody, "%s: the body has more than %d bytes", name, maxBody)
 	busy := answer.StatusCode == http.StatusTooManyRequests || answer.StatusCode == http.StatusServiceUnavailable
-	p.need(!busy || strings.HasSuffix(name, purgePath), "the service was busy: %d", answer.StatusCode) // of a purge it is a rule
+	p.need(!busy || path == purgePath, "the service was busy: %d", answer.StatusCode) // of a purge it is a rule
 	if answer.StatusCode < http.StatusBadRequest {
-		p.look(method, strings.TrimPrefix(r.URL.Path, p.base.Path), text)
+		p.look(method, path, text)
 	}
 	return response{p: p, request: name, status: answer.StatusCode, header: answer.Header, body: text}
 }

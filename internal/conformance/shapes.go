@@ -2,15 +2,16 @@ package conformance
 
 import (
 	"encoding/json"
-	"net/http"
 	pathpkg "path"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 )
 
 // shapes are the objects of the document, by type of the SDK and, for an object within, its member: names and kinds of the
-// members. "!" marks those that must be there.
+// members. "!" marks those that must be there. A kind may also be all the values of a text.
 var shapes = map[string]string{
 	"Task": "id:text! uri:text operation:text status:text complete:flag progress:integer begin_time:time end_time:time " + // section 2.1
 		"last_updated:time user:Reference target:Reference error_info:ErrorInfo",
@@ -21,12 +22,16 @@ var shapes = map[string]string{
 	"PurgeReceipt":                     "code:integer! description:text! transaction_id:integer! purge_response:PurgeReceipt.purge_response!", // section 2.3
 	"PurgeReceipt.purge_response":      "transaction_status_uri:text!",
 	"Transaction":                      "code:integer! description:text! transaction_id:integer! transaction_response:Transaction.transaction_response!",
-	"Transaction.transaction_response": "begin_ts:integer! end_ts:integer! percent_received_responses:integer! transaction_status:text! transaction_status_description:text!",
+	"Transaction.transaction_response": "begin_ts:seconds! end_ts:integer! percent_received_responses:percent! transaction_status:text! transaction_status_description:text!",
 
-	"NetworkList": "uri:text! id:uuid! type:text! list:[]text name:text! description:text deprecated:flag! entries_uri:text! " + // section 2.6
+	"Result": "query:Query! columns:[]Column! total_results:integer!", // section 2.4; rows may be null (open point 50)
+	"Query":  "starttime:text! endtime:text! start:integer! limit:integer! dimensions:[]text! filters:text!",
+	"Column": "name:text!",
+
+	"NetworkList": "uri:text! id:uuid! type:IP|GEO! list:[]text name:text! description:text deprecated:flag! entries_uri:text! " + // section 2.6
 		"entries_batch_deletion_uri:text! creation_timestamp:time! modified_timestamp:time",
 	"NetworkListEntry": "uri:text! id:uuid! entry:text! added_by:text! creation_timestamp:time!",
-	"EntryDetails":     "uri:text! id:uuid! type:text! network_list_uri:text!",
+	"EntryDetails":     "uri:text! id:uuid! type:IP|GEO! network_list_uri:text!",
 	"Page": "uri:text! items:[]object! total:integer! has_more:flag! page_count:integer! page_index:integer! prev_uri:address! " +
 		"next_uri:address!",
 }
@@ -71,11 +76,23 @@ func (n node) of(kind string) {
 		n.flag()
 	case "time":
 		n.time()
+	case "seconds": // of a transaction of this run
+		if off := time.Unix(n.integer(), 0).Sub(n.p.Now()).Abs(); off > 24*time.Hour {
+			n.wrong("is %v, %s away from now in epoch seconds", n.value, off)
+		}
+	case "percent":
+		if percent := n.integer(); percent < 0 || percent > 100 {
+			n.wrong("is %d, not a percentage", percent)
+		}
 	case "uuid":
-		n.uuid()
+		n.match(isUUID, "a UUID")
 	case "address":
 		if !n.null() {
 			n.text()
+		}
+	case "IP|GEO":
+		if !slices.Contains(strings.Split(kind, "|"), n.text()) {
+			n.wrong("is %q, not one of %s", n.value, kind)
 		}
 	default:
 		n.is(kind)
@@ -99,25 +116,24 @@ func (s *Service) look(method, path string, body []byte) {
 	if json.Unmarshal(body, &value) != nil {
 		return
 	}
-	is := func(wanted, pattern string) bool {
-		matches, err := pathpkg.Match(pattern, path)
-		return method == wanted && err == nil && matches
-	}
-	switch tasks := s.TasksPrefix + "/tasks"; {
-	case is(http.MethodGet, tasks):
-		s.compare("Task", itemsOf(value)...)
-	case is(http.MethodGet, tasks+"/*"):
-		s.compare("Task", value)
-	case is(http.MethodGet, lists):
-		s.compare("NetworkList", itemsOf(value)...)
-	case is(http.MethodGet, lists+"/*"):
-		s.compare("NetworkList", value)
-	case is(http.MethodGet, lists+"/*/entries"):
-		s.compare("NetworkListEntry", itemsOf(value)...)
-	case is(http.MethodPost, purgePath):
-		s.compare("PurgeReceipt", value)
-	case is(http.MethodGet, "/transactions/*"):
-		s.compare("Transaction", value)
+	tasks := s.TasksPrefix + "/tasks"
+	for request, kind := range map[string]string{
+		"GET " + tasks:                "[]Task",
+		"GET " + tasks + "/*":         "Task",
+		"GET " + lists:                "[]NetworkList",
+		"GET " + lists + "/*":         "NetworkList",
+		"GET " + lists + "/*/entries": "[]NetworkListEntry",
+		"POST " + purgePath:           "PurgeReceipt",
+		"GET /transactions/*":         "Transaction",
+	} {
+		matches, err := pathpkg.Match(request, method+" "+path)
+		switch item, many := strings.CutPrefix(kind, "[]"); {
+		case err != nil || !matches:
+		case many:
+			s.compare(item, itemsOf(value)...)
+		default:
+			s.compare(kind, value)
+		}
 	}
 }
 
@@ -142,15 +158,11 @@ func (s *Service) compare(kind string, values ...any) {
 
 // itemsOf returns the items of a page, whatever its shape (open point 2).
 func itemsOf(page any) []any {
-	for _, at := range []any{page, member(page, "items"), member(page, "tasks")} {
+	object, _ := page.(map[string]any)
+	for _, at := range []any{page, object["items"], object["tasks"]} {
 		if items, ok := at.([]any); ok {
 			return items
 		}
 	}
 	return nil
-}
-
-func member(value any, name string) any {
-	object, _ := value.(map[string]any)
-	return object[name]
 }

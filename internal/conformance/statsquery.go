@@ -16,7 +16,7 @@ type family struct {
 	key      string // dimensions to query if the service does not return its grouping sets
 	raw      bool   // not aggregated: no metrics, no groupings
 	granular bool   // granularity is required
-	topK     bool
+	most     int    // rows of a top-K
 }
 
 var (
@@ -25,31 +25,34 @@ var (
 	requestTrends = family{name: "request trends", path: "/stats/security/request/trends", key: "client_country_code"}
 	shapingTrends = family{name: "traffic shaping trends", path: "/stats/security/trafficshaping/trends", key: "client_country_code", granular: true}
 
-	wafByClientIP     = topK("WAF", "waf", "clientip", "client_ip")
-	shapingByClientIP = topK("traffic shaping", "trafficshaping", "clientip", "client_ip")
+	trends        = []family{wafTrends, requestTrends, shapingTrends}
+	wafByClientIP = wafTopK("clientip", "client_ip")
 )
 
 // families are all families. The document does not name the dimension of a path.
 var families = []family{
 	events, wafTrends, requestTrends, shapingTrends,
-	topK("WAF", "waf", "browser", "client_browser"),
+	wafTopK("browser", "client_browser"),
 	wafByClientIP,
-	topK("WAF", "waf", "country", "client_country_code"),
-	topK("WAF", "waf", "requestpath", "request_path"),
-	topK("WAF", "waf", "ruleid", "rule_id"),
-	topK("WAF", "waf", "severity", "event_severity"),
-	topK("traffic shaping", "trafficshaping", "browser", "client_browser"),
-	shapingByClientIP,
-	topK("traffic shaping", "trafficshaping", "country", "client_country_code"),
-	topK("traffic shaping", "trafficshaping", "ratelimitclientip", "client_ip"),
-	topK("traffic shaping", "trafficshaping", "ratelimitcountry", "client_country_code"),
-	topK("traffic shaping", "trafficshaping", "requestpath", "request_path"),
+	wafTopK("country", "client_country_code"),
+	wafTopK("requestpath", "request_path"),
+	wafTopK("ruleid", "rule_id"),
+	wafTopK("severity", "event_severity"),
+	shapingTopK("browser", "client_browser"),
+	shapingTopK("clientip", "client_ip"),
+	shapingTopK("country", "client_country_code"),
+	shapingTopK("ratelimitclientip", "client_ip"),
+	shapingTopK("ratelimitcountry", "client_country_code"),
+	shapingTopK("requestpath", "request_path"),
 }
 
-func topK(name, area, category, key string) family {
-	return family{
-		name: name + " top-K by " + category, path: "/stats/security/" + area + "/topk/" + category, key: key, topK: true,
-	}
+func wafTopK(category, key string) family {
+	return family{name: "WAF top-K by " + category, path: "/stats/security/waf/topk/" + category, key: key, most: 20}
+}
+
+func shapingTopK(category, key string) family {
+	const path = "/stats/security/trafficshaping/topk/"
+	return family{name: "traffic shaping top-K by " + category, path: path + category, key: key, most: 1000}
 }
 
 const (
@@ -63,6 +66,17 @@ type edit func(url.Values)
 
 func with(name, value string) edit { return func(q url.Values) { q.Set(name, value) } }
 func without(name string) edit     { return func(q url.Values) { q.Del(name) } }
+
+// span sets the time to query.
+func span(from, to time.Time) edit {
+	return func(q url.Values) {
+		q.Set("starttime", from.Format(statsTime))
+		q.Set("endtime", to.Format(statsTime))
+	}
+}
+
+// ending adds to the value of a parameter.
+func ending(name, text string) edit { return func(q url.Values) { q.Set(name, q.Get(name)+text) } }
 
 // query returns a valid query. Its day ended a while ago, so its numbers no longer change.
 func (p *probe) query(f family, edits ...edit) url.Values {
@@ -118,37 +132,33 @@ func (p *probe) result(f family, edits ...edit) node {
 // grouping returns the service's shortest grouping set without the time, or the key of the family.
 func (p *probe) grouping(f family) []string {
 	if f.raw {
-		return strings.Split(f.key, ",")
+		return []string{f.key}
 	}
 	if set := p.groupings[f.path]; set != nil {
 		return set
 	}
 	set := []string{f.key}
-	sets, _ := p.namesOf(f, "groupings")
-	sets = slices.DeleteFunc(sets, func(s []string) bool { return slices.Contains(s, timestamp) })
+	sets := slices.DeleteFunc(p.namesOf(f, "groupings"), func(s []string) bool { return slices.Contains(s, timestamp) })
 	if len(sets) > 0 && !slices.ContainsFunc(sets, func(s []string) bool { return slices.Equal(s, set) }) {
 		set = slices.MinFunc(sets, func(a, b []string) int { return len(a) - len(b) })
-	}
-	if p.groupings == nil {
-		p.groupings = map[string][]string{}
 	}
 	p.groupings[f.path] = set
 	return set
 }
 
-// namesOf returns what a family lists: dimensions, groupings or metrics. read is false if there is no such list.
-func (p *probe) namesOf(f family, what string) (names [][]string, read bool) {
+// namesOf returns what a family lists: dimensions, groupings or metrics.
+func (p *probe) namesOf(f family, what string) [][]string {
 	var body any
 	if r := p.get(f.path + "/" + what); r.status != http.StatusOK || !r.isJSON(&body) {
-		return nil, false
+		return nil
 	}
-	return namesIn(body), true
+	return namesIn(body)
 }
 
-// names works like namesOf, but ends the check unless there are names. An empty list of metrics breaks a rule.
+// names works like namesOf, but ends the check unless there are names.
 func (p *probe) names(f family, what string) [][]string {
-	names, read := p.namesOf(f, what)
-	p.need(read && (len(names) > 0 || what == "metrics"), "%s of %s cannot be read", what, f.name)
+	names := p.namesOf(f, what)
+	p.need(len(names) > 0, "%s of %s cannot be read", what, f.name)
 	return names
 }
 
@@ -177,20 +187,21 @@ func namesIn(body any) (sets [][]string) {
 	return sets
 }
 
-// column returns the index of a column in the rows of a result.
-func (n node) column(name string) int {
-	for i, c := range n.at("columns").items() {
-		if c.at("name").text() == name {
-			return i
-		}
+// columns returns the names of the columns of a result.
+func columns(result node) []string {
+	var names []string
+	for _, c := range result.at("columns").items() {
+		names = append(names, c.at("name").text())
 	}
-	n.wrong("has no column %s", name)
-	return 0
+	return names
 }
 
 // values returns the values of one column.
 func (n node) values(column string) []node {
-	at := n.column(column)
+	at := slices.Index(columns(n), column)
+	if at < 0 {
+		n.wrong("has no column %s", column)
+	}
 	var values []node
 	for _, row := range n.eachRow() {
 		cells := row.items()
@@ -220,7 +231,7 @@ func (n node) total() int64 {
 	return total.integer()
 }
 
-// different returns the distinct strings of a column.
+// different returns the distinct strings of a column, sorted.
 func (n node) different(column string) []string {
 	var all []string
 	for _, value := range n.values(column) {
@@ -228,6 +239,7 @@ func (n node) different(column string) []string {
 			all = append(all, text)
 		}
 	}
+	slices.Sort(all)
 	return all
 }
 
