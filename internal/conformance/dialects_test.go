@@ -10,14 +10,14 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
+const ofEntry = "/config/networklists/{list}/entries/{entry}"
+
 // Where the document leaves something open, a service may choose another form, and the report shows it: by section and
 // text of the rule, for the default dialect and for a field with a value.
 var told = map[string]map[string]string{
-	"2.1 meaning of the uri of a task":   {"": "relative to the base, returned 200; the path of GET of that task: true"},
-	"2.3 form of transaction_status_uri": {"NextURI absolute": "absolute"},
-	"2.4 a dimension that an event lacks": {
-		"Absent empty": `"client_asn: ", "client_browser: ", "rule_id: ", "waf_action: "`,
-	},
+	"2.1 meaning of the uri of a task":    {"": "relative to the base, returned 200; the path of GET of that task: true"},
+	"2.3 form of transaction_status_uri":  {"NextURI absolute": "absolute"},
+	"2.4 a dimension that an event lacks": {"Absent empty": `"client_asn: ", "client_browser: ", "rule_id: ", "waf_action: "`},
 	"2.4 order of the members of a result": {
 		"MemberOrder rows-first": "rows, columns, total_results, query", "MemberOrder total-first": "total_results, query, columns, rows",
 	},
@@ -74,9 +74,7 @@ var told = map[string]map[string]string{
 	},
 	"4.6 key of an entry in the body of POST entries": {"": "entry", "EntryKey value": "value"},
 	"4.6 one address in several spellings":            {"": `returned 200, then the list has ["192.0.2.1"]`},
-	"4.6 path of DELETE of an entry": {
-		"": "{list}/{entry}", "EntryDeletePath /config/networklists/{list}/entries/{entry}": "{list}/entries/{entry}",
-	},
+	"4.6 path of DELETE of an entry":                  {"": "{list}/{entry}", "EntryDeletePath " + ofEntry: "{list}/entries/{entry}"},
 	"5 failed authentication at sessions, statistics and transactions": {
 		"":                      "a bad password returns 401, 401 and 403, an invalid session at transactions 403",
 		"TransactionDenied 400": "a bad password returns 401, 401 and 400, an invalid session at transactions 400",
@@ -86,9 +84,7 @@ var told = map[string]map[string]string{
 	"8 more than two purge requests in one second": {
 		"": `the third returned 503, Retry-After: ""`, "TooFast 429-retry-after": `the third returned 429, Retry-After: "1"`,
 	},
-	"8 purges rejected as too fast count against the rate": {
-		"": "after two rejected ones, and none accepted in the last second, a purge returned 201",
-	},
+	"8 purges rejected as too fast count against the rate": {"": "after two rejected ones, and none accepted in the last second, a purge returned 201"},
 }
 
 // With each value of each dialect field, every rule is tried, no rule differs except those named here, and the report shows
@@ -108,7 +104,7 @@ func TestEverySpellingKeepsTheRules(t *testing.T) {
 		testserver.Spelling{Field: "StartTimeParam", Values: []string{"", "startime"}},
 		testserver.Spelling{Field: "EntryKey", Values: []string{"", "value"}},
 		testserver.Spelling{Field: "BatchDeletionMethod", Values: []string{"", "DELETE"}},
-		testserver.Spelling{Field: "EntryDeletePath", Values: []string{"", "/config/networklists/{list}/entries/{entry}"}},
+		testserver.Spelling{Field: "EntryDeletePath", Values: []string{"", ofEntry}},
 	)
 	for n := 0; ; n++ {
 		var dialect testserver.Dialect

@@ -37,14 +37,10 @@ func fake(dialect testserver.Dialect, much bool) (*testserver.Server, conformanc
 	addTasks(s)
 	addEvents(s, clients)
 	target := conformance.Target{
-		Customer:        "acme",
-		User:            conformance.User{Name: "alice", Password: "correct-horse-battery"},
-		Visitor:         conformance.User{Name: "visitor", Password: "nothing-to-see"},
-		TasksPrefix:     dialect.TasksPrefix,
-		PurgeURI:        "https://www.example.com/conformance/app.css",
-		PurgeWildcard:   "*.example.com/conformance/",
-		ExceedPurgeRate: true,
-		Now:             clock.Now,
+		Customer: "acme", TasksPrefix: dialect.TasksPrefix, ExceedPurgeRate: true, Now: clock.Now,
+		User:     conformance.User{Name: "alice", Password: "correct-horse-battery"},
+		Visitor:  conformance.User{Name: "visitor", Password: "nothing-to-see"},
+		PurgeURI: "https://www.example.com/conformance/app.css", PurgeWildcard: "*.example.com/conformance/",
 		Wait: func(_ context.Context, d time.Duration) error {
 			clock.Advance(d)
 			return nil
