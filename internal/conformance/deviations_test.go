@@ -27,7 +27,7 @@ type deviated struct {
 
 func breaks(d deviation, rules ...string) deviated { return deviated{d, rules} }
 
-// Paths of requests, and a member.
+// Paths of requests, a member, and the value of one that is not there.
 const (
 	data        = "/stats/security/events/data"
 	pages       = "/config/networklists"
@@ -37,6 +37,7 @@ const (
 	transaction = "/transactions/[^/]+"
 	purge       = "POST /cache/purge"
 	of          = "transaction_response."
+	gone        = "(gone)"
 )
 
 // deviations of a service, with the beginnings of exactly the rules about them.
@@ -57,21 +58,28 @@ var deviations = map[string]deviated{
 	"a pending end_ts is 0":         breaks(answer(transaction, set(of+"end_ts", 0)), "3 a transaction in progress"),
 	"what is pending is RUNNING":    breaks(answer(transaction, set(of+"transaction_status", "RUNNING")), "3 a transaction in progress"),
 
-	"rows are null":              breaks(answer(data, set("rows", nil)), "2.4 rows are arrays"),
-	"times of rows have a zone":  breaks(response("GET "+data, text(`(\.\d{3})"`, `${1}Z"`)), "2.4 timestamps of rows"),
-	"an ASN is a text":           breaks(response("GET "+data, text(`,(\d+)\]`, `,"$1"]`)), "2.4 timestamps of rows"),
-	"events are from 1926":       breaks(response("GET "+data, text(`"20([^"]*\.\d{3})"`, `"19$1"`)), "4.2 a time is in the span"),
-	"a Z is left out":            breaks(question(data, "starttime", "Z", ""), "4.2 a time with a zone"),
-	"+00:00 is left out":         breaks(question(data, "endtime", `\+00:00`, ""), "4.2 a time with a zone"),
-	"metrics may be absent":      breaks(question(requests, "metrics", "^$", "hits"), "4.3 dimensions, starttime, endtime, metrics of r"),
-	"granularity may be absent":  breaks(question(waf, "granularity", "^$", "hour"), "4.3 dimensions, starttime, endtime, metrics, granularity of W"),
-	"limit is 20 by default":     breaks(question(data, "limit", "^$", "20"), "4.2 limit is 10"),
-	"a minus sign is not known":  breaks(question(data, "sortby", "^-event_timestamp_ms$", "event_timestamp_ms"), "4.2 sortby is ascending"),
-	"a semicolon is an OR":       breaks(question(data, "filters", ";event_action==", ",event_action=="), "4.2 a comma joins"),
-	"a comma is an AND":          breaks(question(data, "filters", ",event_action", ";event_action"), "4.2 a comma joins"),
-	"no comma is escaped":        breaks(question(data, "filters", `\\,absent`, ",absent"), "4.2 a comma and a"),
-	"a value loses its comma":    breaks(question(data, "filters", `\\, the`, " the"), "4.2 a comma and a"),
-	"three days are kept as two": breaks(question(data, "starttime", "^2026-11-17T00:00:00$", "2026-11-17T23:59:59"), "6 raw events"),
+	"rows are null":                       breaks(answer(data, set("rows", nil)), "2.4 rows are arrays"),
+	"times of rows have a zone":           breaks(response("GET "+data, text(`(\.\d{3})"`, `${1}Z"`)), "2.4 timestamps of rows"),
+	"an ASN is a text":                    breaks(response("GET "+data, text(`,(\d+)\]`, `,"$1"]`)), "2.4 timestamps of rows"),
+	"events are from 1926":                breaks(response("GET "+data, text(`"20([^"]*\.\d{3})"`, `"19$1"`)), "4.2 a time is in the span"),
+	"a Z is left out":                     breaks(question(data, "starttime", "Z", ""), "4.2 a time with a zone"),
+	"+00:00 is left out":                  breaks(question(data, "endtime", `\+00:00`, ""), "4.2 a time with a zone"),
+	"metrics may be absent":               breaks(question(requests, "metrics", "^$", "hits"), "4.3 dimensions, starttime, endtime, metrics of r"),
+	"granularity may be absent":           breaks(question(waf, "granularity", "^$", "hour"), "4.3 dimensions, starttime, endtime, metrics, granularity of W"),
+	"columns are in another order":        breaks(question(data, "dimensions", ",event_type,client_ip$", ",client_ip,event_type"), "2.4 columns"),
+	"a column is added":                   breaks(question(data, "dimensions", "^client_ip$", "event_type,client_ip"), "2.4 columns"),
+	"limit is one less than it should be": breaks(question(data, "limit", "^13$", "12"), "4.2 limit is the maximum"),
+	"total_results is that of one row":    breaks(response("GET "+data, text(`("rows":\[\[[^]]*\]\],"total_results":)\d+`, "${1}1")), "4.2 limit is the maximum"),
+	"no minus sign is one":                breaks(question(data, "sortby", "^event_timestamp_ms$", "-event_timestamp_ms"), "4.2 sortby is ascending"),
+	"a filter is ignored":                 breaks(question(data, "filters", `.*\\,absent.*`, "event_action!=x"), "4.2 a comma and a"),
+	"old events are kept":                 breaks(question(data, "endtime", "^2026-11-17T00:00:00$", "2026-11-18T00:00:00"), "6 raw events"),
+	"limit is 20 by default":              breaks(question(data, "limit", "^$", "20"), "4.2 limit is 10"),
+	"a minus sign is not known":           breaks(question(data, "sortby", "^-event_timestamp_ms$", "event_timestamp_ms"), "4.2 sortby is ascending"),
+	"a semicolon is an OR":                breaks(question(data, "filters", ";event_action==", ",event_action=="), "4.2 a comma joins"),
+	"a comma is an AND":                   breaks(question(data, "filters", ",event_action", ";event_action"), "4.2 a comma joins"),
+	"no comma is escaped":                 breaks(question(data, "filters", `\\,absent`, ",absent"), "4.2 a comma and a"),
+	"a value loses its comma":             breaks(question(data, "filters", `\\, the`, " the"), "4.2 a comma and a"),
+	"three days are kept as two":          breaks(question(data, "starttime", "^2026-11-17T00:00:00$", "2026-11-17T23:59:59"), "6 raw events"),
 	"a rejected query returns 500": breaks(status("GET "+data, 400, 500), "4.2 a dimension that does not exist", "4.2 a time with a zone",
 		"4.2 an empty starttime or endtime", "4.2 a starttime that is not earlier", "4.3 dimensions, starttime, endtime of raw events"),
 
@@ -202,8 +210,6 @@ func inBody(change func(any) any) func(*httptest.ResponseRecorder) {
 		}
 	}
 }
-
-const gone = "(gone)"
 
 // set changes a member of an object, or of each item on the way to it.
 func set(path string, to any) func(any) any {
