@@ -75,7 +75,7 @@ func TestCategories(t *testing.T) {
 		{"trafficshaping", "Browser", "", unknown},
 	} {
 		fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
-			f.Srv.Fail(faultFor("", resultOf([]string{"a"})))
+			f.AddFault(testserver.Fault{Status: 200, Body: resultOf([]string{"a"})})
 			switch err := ask(f.Context(), f.Client.Stats, tt.family, tt.category); tt.dimension {
 			case unknown:
 				refusedAs(f.T, "category", err, tt.category)
@@ -242,7 +242,7 @@ func limitsOf(f *fixture.Fixture) (limits []string) {
 }
 
 // A response has all matching rows up to the limit, 10 by default, and up to the size of a top-K: 20 for the WAF, which has
-// no limit parameter, and 1,000 for traffic shaping (section 8). Fewer are incomplete, and Query returns them all the same.
+// no limit parameter, and 1,000 for traffic shaping (section 8). Fewer are incomplete; the call returns them all the same.
 func TestCompleteResponses(t *testing.T) {
 	t.Parallel()
 	const events, waf, shaping = "events", "WAF", "traffic shaping"
@@ -261,6 +261,8 @@ func TestCompleteResponses(t *testing.T) {
 		{events, 11, 11, 50, false},
 		{events, 11, 10, 50, true},
 		{events, 50, 12, 11, false}, // more than the total says
+		{events, 500, 98, 99, true},
+		{events, 1, 3, 3, false}, // more than the limit
 		{waf, 0, 20, 500, false},
 		{waf, 0, 19, 500, true},
 		{waf, 0, 11, 12, true},
@@ -275,6 +277,11 @@ func TestCompleteResponses(t *testing.T) {
 		switch tt.family {
 		case events:
 			result, err = stats.Events.Query(t.Context(), webdelivery.EventsQuery(q))
+			if tt.limit > 0 {
+				all, err := collect(stats.Events.All(t.Context(), webdelivery.EventsQuery(q)))
+				assert.Len(t, all, tt.rows)
+				assertIncomplete(t, tt.missing, tt.rows, tt.total, err)
+			}
 		case waf:
 			result, err = stats.WAFTopK(webdelivery.WAFByBrowser).Query(t.Context(), q)
 		default:
@@ -322,19 +329,21 @@ func TestAllOfATopK(t *testing.T) {
 	}
 }
 
-// A stream fails when the service sends nothing for the time of WithIdleTimeout. A reader may take any time for a row.
+// A stream fails when the service sends nothing for the time of WithIdleTimeout, by default a minute. While bytes arrive,
+// it has no time limit. A reader may take any time for a row.
 func TestIdleStreams(t *testing.T) {
 	t.Parallel()
-	for name, tt := range map[string]struct {
+	for _, tt := range []struct {
 		service, reader time.Duration // that each takes for a row
-		fails           bool
+		options         []webdelivery.Option
+		says            string // "": it does not fail
 	}{
-		"a slow reader":    {0, time.Hour, false},
-		"a slow service":   {9 * time.Second, 0, false},
-		"a silent service": {11 * time.Second, 0, true},
+		{0, time.Hour, nil, ""},
+		{59 * time.Second, 0, nil, ""},
+		{61 * time.Second, 0, nil, "nothing arrived for 1m0s"},
+		{3 * time.Second, 0, []webdelivery.Option{webdelivery.WithIdleTimeout(2 * time.Second)}, "nothing arrived for 2s"},
 	} {
-		s := fixture.Setup{Options: []webdelivery.Option{webdelivery.WithIdleTimeout(10 * time.Second)}}
-		fixture.InFakeTime(t, s, func(f *fixture.Fixture) {
+		fixture.InFakeTime(t, fixture.Setup{Options: tt.options}, func(f *fixture.Fixture) {
 			f.AddFault(testserver.Fault{Path: fixture.EventsData, Handler: func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Content-Type", "application/json")
 				_, _ = io.WriteString(w, `{"columns":[{"name":"a"}],"rows":[[0]`)
@@ -357,13 +366,14 @@ func TestIdleStreams(t *testing.T) {
 					time.Sleep(tt.reader)
 				}
 			}
-			if tt.fails {
-				require.ErrorIs(f, failed, os.ErrDeadlineExceeded, name)
-				require.ErrorContains(f, failed, "nothing arrived for 10s")
+			if tt.says != "" {
+				require.ErrorIs(f, failed, os.ErrDeadlineExceeded)
+				require.ErrorContains(f, failed, tt.says)
+				require.NotErrorIs(f, failed, webdelivery.ErrBadResponse)
 				assert.Equal(f, 1, n)
 				return
 			}
-			require.NoError(f, failed, name)
+			require.NoError(f, failed)
 			assert.Equal(f, 4, n)
 		})
 	}

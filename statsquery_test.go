@@ -14,6 +14,7 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/filters"
 	"github.com/webdelivery/webdelivery-go/internal/fixture"
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
 // The finest granularity that the service has for a time range (section 8, open point 13). A month before a day is the same
@@ -146,7 +147,7 @@ func TestAllKeepsItsQuery(t *testing.T) {
 func TestWhatAQuerySends(t *testing.T) {
 	t.Parallel()
 	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
-		f.Srv.Fail(faultFor("", resultOf([]string{"a"})))
+		f.AddFault(testserver.Fault{Status: 200, Body: resultOf([]string{"a"})})
 		stats, ctx, country := f.Client.Stats, f.Context(), []string{"client_country_code"}
 		_, err1 := stats.Events.Query(ctx, webdelivery.EventsQuery{
 			Dimensions: []string{"client_ip", "rule_id"}, Start: spanStart, End: spanEnd, Limit: 1,

@@ -19,6 +19,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 	"github.com/webdelivery/webdelivery-go/internal/rowjson"
 )
 
@@ -69,7 +70,7 @@ var fieldTypes = []reflect.Type{
 	reflect.TypeFor[*ownHex](),
 }
 
-// shapeOf returns a struct with fields for most of these columns, and two for some. The choice of their types starts
+// shapeOf returns a struct with fields for the first and most other columns, two for some. The choice of their types starts
 // with kind; from 200 on, all are integers.
 func shapeOf(columns int, kind uint8) reflect.Type {
 	var all []reflect.StructField
@@ -78,7 +79,7 @@ func shapeOf(columns int, kind uint8) reflect.Type {
 		if kind >= 200 {
 			typ = reflect.TypeFor[int64]()
 		}
-		for range []int{1, 1, 2, 0}[(i+int(kind))%4] {
+		for range max(1-i, []int{1, 1, 2, 0}[(i+int(kind))%4]) {
 			tag := reflect.StructTag(fmt.Sprintf(`column:"%d"`, i))
 			all = append(all, reflect.StructField{Name: "F" + strconv.Itoa(len(all)), Type: typ, Tag: tag})
 			typ = reflect.TypeFor[string]()
@@ -97,19 +98,12 @@ func columnOf(f reflect.StructField) int {
 // generated fields. The name of a subtest is its seed.
 func TestScanAgainstEncodingJSON(t *testing.T) {
 	t.Parallel()
-	seeds := 2 * len(fieldTypes)
-	if testing.Short() {
-		seeds /= 4
-	}
-	for seed := range uint64(seeds) {
+	for seed := range uint64(fixture.Cases(2*len(fieldTypes), len(fieldTypes)/2)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(seed, 19))
 			columns := []int{1, 2, 4, 12}[random.IntN(4)]
 			shape := shapeOf(columns, uint8(seed))
-			if shape.NumField() == 0 {
-				return
-			}
 			rows := rowsFor(random, shape, columns)
 			for _, blanks := range []string{"", "\n\t"} {
 				var texts []string

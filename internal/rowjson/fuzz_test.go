@@ -90,20 +90,9 @@ func FuzzRow(f *testing.F) {
 		f.Add([]byte(seed), uint8(i))
 		f.Add([]byte(seed), uint8(200+i%4))
 	}
-	f.Add([]byte("-1]"), uint8(slices.Index(fieldTypes, reflect.TypeFor[uint64]())))
 	for kind := range fieldTypes {
 		row := rowsFor(rand.New(rand.NewPCG(uint64(kind), 0)), shapeOf(10, uint8(kind)), 10)[0]
 		f.Add([]byte(strings.Join(row, ",")+"]"), uint8(kind))
-	}
-	for _, addr := range []string{"192.0.2.1", "203.0.113.255", "2001:db8::1", "::1:2", "1:2::", "2001:db8:1:2:3:4:5:6", "::2:3:4:5:6:7:8"} {
-		var others []string
-		for i := range len(addr) {
-			others = append(others, addr[:i]+addr[i+1:])
-			for _, b := range "059:.aFg%/ " {
-				others = append(others, addr[:i]+string(b)+addr[i+1:], addr[:i]+string(b)+addr[i:])
-			}
-		}
-		f.Add([]byte(`"`+strings.Join(others, `","`)+`"]`), uint8(0))
 	}
 	f.Fuzz(func(t *testing.T, rest []byte, kind uint8) {
 		text := "[" + string(rest)
@@ -152,13 +141,12 @@ func tokenized(text string) (values []string, size int, ok bool) {
 	return values, int(dec.InputOffset()), err == nil
 }
 
-// sameValues checks that a row has these values, also as texts, numbers and addresses, and that its content does not
-// depend on how it was read.
+// sameValues checks that a row has these values, also as texts, numbers and addresses, and their content, however it was
+// read.
 func sameValues(t *testing.T, row rowjson.Row, want []string) {
 	t.Helper()
 	require.Equal(t, decoded(t, "["+strings.Join(want, ",")+"]"), decoded(t, string(row.JSON())))
 	require.True(t, jsontext.Value(row.JSON()).IsValid())
-	clone := row.Clone()
 	for i, raw := range want {
 		v := row.At(i)
 		require.Equal(t, raw, string(v.Raw()))
@@ -183,8 +171,27 @@ func sameValues(t *testing.T, row rowjson.Row, want []string) {
 		}
 	}
 	for i := range min(len(want), 3) {
-		content, _ := row.Content(nil, i, nil)
-		again, _ := clone.Content(nil, i, nil)
-		require.Equal(t, string(again), string(content))
+		for _, r := range []rowjson.Row{row, row.Clone()} {
+			content, value := r.Content([]byte("before"), i, nil)
+			require.Equal(t, want[i], string(value.Raw()))
+			require.Equal(t, "before"+contentOf(want, i), string(content))
+		}
 	}
+}
+
+// contentOf returns the content of a row, by which an export knows it again: its JSON without one value, white space and
+// needless escapes. An invalid text stays as it is, so that rows that differ have different contents.
+func contentOf(values []string, without int) string {
+	values = slices.Clone(values)
+	for i, raw := range values {
+		if text := jsontext.Value(raw); raw[0] != '"' {
+			continue
+		} else if text.Canonicalize() == nil {
+			values[i] = string(text)
+		} else {
+			values[i] = "b" + raw
+		}
+	}
+	values[without] = ""
+	return "[" + strings.Join(values, ",") + "]"
 }

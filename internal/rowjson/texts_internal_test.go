@@ -12,9 +12,7 @@ import (
 // A column whose texts all differ keeps a bounded number of them, and knows texts again that come again.
 func TestTextsOfAColumnAreBuiltOnce(t *testing.T) { //nolint:paralleltest // what other tests allocate would be counted too
 	value := func(form string, i int) Value { return Value{raw: fmt.Appendf(nil, `"`+form+`"`, i)} }
-	for _, form := range []string{
-		"%04d", "xxxx%04dxxxx", strings.Repeat("x", 12) + "%04d", strings.Repeat("x", 18) + "%04d" + strings.Repeat("x", 18), "%04d" + strings.Repeat("x", 60),
-	} {
+	for _, form := range []string{"%04d", "xxxx%04dxxxx", strings.Repeat("x", 12) + "%04d", "%04d" + strings.Repeat("x", 60)} {
 		all, values := newTexts(), make([]Value, 4096)
 		for i := range values {
 			values[i] = value(form, i)
@@ -28,10 +26,10 @@ func TestTextsOfAColumnAreBuiltOnce(t *testing.T) { //nolint:paralleltest // wha
 	}
 	all := newTexts()
 	for i := range 2*mostTexts + skipValues {
-		_ = all.of(value("%d", i))
+		_ = all.of(value("%05d", i))
 		assert.LessOrEqual(t, len(all.places), 8192)
 	}
-	again := value("%d", 7)
+	again := value("%05d", 7)
 	for range skipValues + 2 {
 		_ = all.of(again)
 	}
