@@ -277,13 +277,13 @@ func TestDoRefuses(t *testing.T) {
 		}{
 			{"POST", "/config/things", []byte(`{}`), nil, "in"},
 			{"POST", "/config/things", strings.NewReader(`{}`), nil, "in"},
-			{"POST", "/cache/purge", nil, nil, "in"},
+			{"POST", "/cache/purge", nil, nil, "in"},              // net/http itself would retry a purge whose body looks empty to it
 			{"POST", "/config/things", func() {}, nil, "request"}, // is not JSON
 			{"POST", "/config/things", nil, webdelivery.Task{}, "out"},
 			{"POST", "/config/things", nil, none, "out"},
 			{"POST", "/config/things", nil, 7, "out"},
 			{"", "/tasks", nil, nil, "method"},
-			{"get", "/tasks", nil, nil, "method"},
+			{"get", "/tasks", nil, nil, "method"}, // "post" would be no purge, and take no permit
 			{"GET /x", "/tasks", nil, nil, "method"},
 			{"GET", "", nil, nil, "path"},
 			{"GET", "tasks", nil, nil, "path"},

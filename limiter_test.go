@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"strings"
@@ -156,6 +157,7 @@ func TestTooFastPausesEverybody(t *testing.T) {
 				f.Warm()
 				// The refusal takes a second, so that the second purge has left by then.
 				f.AddFault(testserver.Fault{Path: "/cache/purge", Count: 1, Status: status, Header: http.Header{"Retry-After": {asked}}, Delay: time.Second})
+				f.AddFault(testserver.Fault{Path: "/cache/purge", Skip: 1, Count: 1, Delay: half}) // that one is accepted before the refusal
 				submitAll(f, 5)
 				times := arrivals(f)
 				require.Len(f, times, 6)
@@ -170,26 +172,119 @@ func TestTooFastPausesEverybody(t *testing.T) {
 	}
 }
 
+// Each further refusal lowers the rate by a thirteenth, each accepted purge raises it by a sixteenth of a purge a second,
+// between one in 6 s and three in 2 s. A client that had nothing to send for a while begins with the most.
+func TestTheRateAfterRefusals(t *testing.T) {
+	t.Parallel()
+	fixture.InFakeTime(t, countingPermits(new(permits)), func(f *fixture.Fixture) {
+		const refusals, accepted = 30, 32
+		f.AddFault(testserver.Fault{Path: "/cache/purge", Count: refusals, Status: 429})
+		for range accepted {
+			require.NoError(f, fixture.Submit.Call(f.Context(), f.Client))
+		}
+		times, rate := arrivals(f), 1.
+		for i := range len(times) - 1 {
+			if i > 0 && i < refusals {
+				rate = max(1./6, rate*12/13)
+			}
+			mean := time.Duration(float64(time.Second) / rate)
+			between(f, times[i+1]-times[i], mean/2, mean*3/2)
+			if i >= refusals {
+				rate = min(1.5, rate+1./16)
+			}
+		}
+		f.AddFault(testserver.Fault{Path: "/cache/purge", Count: refusals, Status: 429})
+		submitAll(f, 1)
+		time.Sleep(10 * time.Second) // the longest wait at the lowest rate
+		submitAll(f, 2)
+		times = arrivals(f)
+		between(f, times[len(times)-1]-times[len(times)-2], time.Second/3, time.Second)
+	})
+}
+
+// purging is a client without a network.
+func purging(t *testing.T, url string, send fixture.RoundTripper, options ...webdelivery.Option) *webdelivery.Client {
+	t.Helper()
+	client, err := webdelivery.NewClient(url, fixture.Customer, webdelivery.BasicAuth(fixture.Username, fixture.Password),
+		append(options, webdelivery.WithHTTPClient(&http.Client{Transport: send}))...)
+	require.NoError(t, err)
+	return client
+}
+
+func accepted() *http.Response {
+	return fixture.Response(http.StatusCreated, []byte(`{"code":201,"transaction_id":7}`))
+}
+
+// A bubble of testing/synctest begins in the year 2000. What purges in real time or in an earlier bubble left behind does
+// not hold up its purges, but a request that is on its way still occupies its slot.
+func TestAnotherClock(t *testing.T) {
+	t.Parallel()
+	const url = "https://clock.example.com"
+	sent, arrived := make(chan bool), make(chan bool)
+	go func() {
+		_ = fixture.Submit.Call(t.Context(), purging(t, url, func(*http.Request) (*http.Response, error) {
+			sent <- true
+			<-arrived
+			return accepted(), nil
+		}))
+		sent <- true
+	}()
+	<-sent
+	require.ErrorIs(t, fixture.Submit.Call(t.Context(), purging(t, url, func(*http.Request) (*http.Response, error) {
+		answer := fixture.Response(http.StatusServiceUnavailable, nil)
+		answer.Header.Set("Retry-After", "72000")
+		return answer, nil
+	})), webdelivery.ErrRateLimited)
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		for range 3 {
+			require.NoError(t, fixture.Submit.Call(t.Context(), purging(t, url, func(*http.Request) (*http.Response, error) { return accepted(), nil })))
+		}
+		assert.Equal(t, 2*hold, time.Since(began), "with one slot")
+	})
+	close(arrived)
+	<-sent
+}
+
+// Callers get permits in the order of their calls. Those that were refused before get every second permit, in the order
+// of the refusals.
+func TestOrderOfPermits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var sent []string
+		refusals := map[string]time.Duration{"A": time.Second, "B": 1400 * time.Millisecond, "C": 1450 * time.Millisecond}
+		client := purging(t, "https://order.example.com", func(r *http.Request) (*http.Response, error) {
+			body, err := io.ReadAll(r.Body)
+			name := string(body[bytes.LastIndexByte(body, '/')+1:][:1])
+			sent = append(sent, name)
+			if wait := refusals[name]; wait > 0 {
+				delete(refusals, name)
+				time.Sleep(wait)
+				return fixture.Response(http.StatusTooManyRequests, nil), err
+			}
+			return accepted(), err
+		}, webdelivery.WithPurgeLimiter(fixture.Unlimited{}))
+		var wg sync.WaitGroup
+		for _, name := range strings.Split("ABCabcd", "") {
+			if name == "a" { // after A was refused
+				time.Sleep(1200 * time.Millisecond)
+			}
+			wg.Go(func() {
+				_, err := client.Purge.Submit(t.Context(), fixture.PurgeOf("https://www.example.com/"+name))
+				assert.NoError(t, err)
+			})
+			synctest.Wait()
+		}
+		wg.Wait()
+		assert.Equal(t, "ABC"+"AaBbCcd", strings.Join(sent, ""))
+	})
+}
+
 // between checks a random wait, which may be rounded to nanoseconds.
 func between(f *fixture.Fixture, wait, shortest, longest time.Duration) {
 	f.Helper()
 	assert.GreaterOrEqual(f, wait, shortest-1)
 	assert.LessOrEqual(f, wait, longest+1)
-}
-
-// A pause ends as soon as the service accepts another purge: it does not mean everybody.
-func TestAnAcceptedPurgeEndsThePause(t *testing.T) {
-	t.Parallel()
-	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
-		f.Warm()
-		f.AddFault(testserver.Fault{Path: "/cache/purge", Count: 1, Status: 503, Header: http.Header{"Retry-After": {"60"}}, Delay: 50 * time.Millisecond})
-		f.AddFault(testserver.Fault{Path: "/cache/purge", Skip: 1, Count: 1, Delay: 100 * time.Millisecond})
-		submitAll(f, 3)
-		times := arrivals(f)
-		require.Len(f, times, 4)
-		between(f, times[2]-50*time.Millisecond, hold, 3*half)
-		assert.Equal(f, time.Minute+50*time.Millisecond, times[3])
-	})
 }
 
 // While another purge is refused, a purge with a permit of the pace that still waits for the user's limiter is not sent.
@@ -210,21 +305,6 @@ func TestAPauseWhileTheLimiterWaits(t *testing.T) {
 		assert.GreaterOrEqual(f, times[1], 12*time.Second)
 		assert.GreaterOrEqual(f, times[2], 24*time.Second, "the service refuses again, and the purge waits for the limiter again")
 		assert.Contains(f, l.ends, lending{5 * time.Second, -1, 0})
-	})
-}
-
-// A minute after the last refusal, only the limiter limits.
-func TestARefusalIsForgotten(t *testing.T) {
-	t.Parallel()
-	fixture.InFakeTime(t, countingPermits(new(permits)), func(f *fixture.Fixture) {
-		f.AddFault(testserver.Fault{Path: "/cache/purge", Count: 3, Status: 429})
-		submitAll(f, 1)
-		time.Sleep(time.Minute)
-		began := time.Now()
-		for range 5 {
-			require.NoError(f, fixture.Submit.Call(f.Context(), f.Client))
-		}
-		assert.Zero(f, time.Since(began))
 	})
 }
 
@@ -324,26 +404,26 @@ func TestPauseIsTold(t *testing.T) {
 	for _, tt := range []struct {
 		spelling, asked string
 		want            time.Duration // the next slot comes sooner
-	}{{"https://api.example.com", "20", 20 * time.Second}, {"https://API.example.com.:443/root/", "3600", 5 * time.Minute}} {
+		err             error         // a purge that would have to wait too long ends at once
+	}{
+		{"https://api.example.com", "20", 20 * time.Second, webdelivery.ErrBadRequest},
+		{"https://API.example.com.:443/root/", "3600", 5 * time.Minute, webdelivery.ErrRateLimited},
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			var paused []time.Duration
 			var log strings.Builder
 			l := &lender{pause: func(d time.Duration) error { paused = append(paused, d); return assert.AnError }}
 			status := http.StatusTooManyRequests
-			client, err := webdelivery.NewClient(tt.spelling, "acme", webdelivery.BasicAuth("alice", "secret"), webdelivery.WithSharedLimiter(l),
-				webdelivery.WithLogger(slog.New(slog.NewTextHandler(&log, nil))),
-				webdelivery.WithHTTPClient(&http.Client{Transport: fixture.RoundTripper(func(*http.Request) (*http.Response, error) {
-					r := fixture.Response(status, nil)
-					r.Header.Set("Retry-After", tt.asked)
-					status = http.StatusBadRequest
-					return r, nil
-				})}))
-			require.NoError(t, err)
-			_, err = client.Purge.Submit(t.Context(), fixture.PurgeOf(fixture.AnObject))
-			require.Error(t, err) // that of Pause changes nothing for the call
+			client := purging(t, tt.spelling, func(*http.Request) (*http.Response, error) {
+				r := fixture.Response(status, nil)
+				r.Header.Set("Retry-After", tt.asked)
+				status = http.StatusBadRequest
+				return r, nil
+			}, webdelivery.WithSharedLimiter(l), webdelivery.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+			require.ErrorIs(t, fixture.Submit.Call(t.Context(), client), tt.err) // that of Pause changes nothing for the call
 			assert.Equal(t, []time.Duration{tt.want}, paused)
 			assert.Contains(t, log.String(), "purge limiter not paused")
-			assert.Equal(t, map[string]bool{"https://api.example.com/acme": true}, l.customers)
+			assert.Equal(t, map[any]any{"https://api.example.com/acme": true}, maps.Collect(l.customers.Range))
 		})
 	}
 }
@@ -355,22 +435,6 @@ type limiter struct {
 
 func (l limiter) Wait(ctx context.Context) error { return l.wait(ctx) }
 
-// A permit ends also if the transport panics, so that a program that recovers can purge on.
-func TestAPanicEndsThePermit(t *testing.T) {
-	t.Parallel()
-	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
-		panicking := f.NewClient(f.Srv.URL(), fixture.Setup{Options: []webdelivery.Option{webdelivery.WithHTTPClient(&http.Client{
-			Transport: fixture.RoundTripper(func(*http.Request) (*http.Response, error) { panic("transport") }),
-		})}})
-		began := time.Now()
-		for range 5 {
-			assert.PanicsWithValue(f, "transport", func() { _ = fixture.Submit.Call(f.Context(), panicking) })
-		}
-		assert.GreaterOrEqual(f, time.Since(began), 2*5*time.Second, "nobody knows whether the request arrives")
-		require.NoError(f, fixture.Submit.Call(f.Context(), f.Client))
-	})
-}
-
 // ending is a way in which a purge ends and leaves its slot.
 type ending struct {
 	name        string
@@ -380,6 +444,7 @@ type ending struct {
 	cancelAfter time.Duration // when the caller cancels; 0: never
 	arrived     time.Duration // the latest moment at which it may have arrived
 	unsent      bool          // nothing was sent
+	panics      any           // of the transport
 	status      int           // of the response, if it was in time
 }
 
@@ -392,6 +457,7 @@ func (e *ending) submit(f *fixture.Fixture, options ...webdelivery.Option) {
 	if e.cancelAfter > 0 {
 		time.AfterFunc(e.cancelAfter, cancel)
 	}
+	defer func() { assert.Equal(f, e.panics, recover()) }()
 	_ = fixture.Submit.Call(ctx, client)
 }
 
@@ -417,6 +483,9 @@ func endings() []ending {
 	failing := func(f *fixture.Fixture) {
 		f.HTTP.Transport = fixture.RoundTripper(func(*http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF })
 	}
+	panicking := func(f *fixture.Fixture) {
+		f.HTTP.Transport = fixture.RoundTripper(func(*http.Request) (*http.Response, error) { panic("transport") })
+	}
 	never, short := testserver.Fault{Delay: time.Hour}, []webdelivery.Option{webdelivery.WithAttemptTimeout(2 * time.Second)}
 	return []ending{
 		{name: "a response at once", status: 201},
@@ -432,6 +501,7 @@ func endings() []ending {
 		{name: "the caller cancels while a connection is opened", setup: stuck, cancelAfter: 3 * time.Second, unsent: true},
 		{name: "a transport that reports nothing, and the caller cancels after 1 s", setup: silent, cancelAfter: time.Second, arrived: 6 * time.Second},
 		{name: "a transport that reports nothing, and fails", setup: failing, arrived: 5 * time.Second},
+		{name: "a transport that panics", setup: panicking, arrived: 5 * time.Second, panics: "transport"}, // a program that recovers purges on
 	}
 }
 
@@ -487,9 +557,10 @@ type lender struct {
 	pause   func(time.Duration) error                                // may be nil
 	why     error
 
-	mu        sync.Mutex
-	ends      []lending
-	customers map[string]bool
+	customers sync.Map // that its methods were called with
+
+	mu   sync.Mutex
+	ends []lending
 }
 
 type lending struct {
@@ -497,23 +568,13 @@ type lending struct {
 	status      int
 }
 
-// note remembers the customer of a call.
-func (l *lender) note(customer string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.customers == nil {
-		l.customers = map[string]bool{}
-	}
-	l.customers[customer] = true
-}
-
 func (l *lender) Waiting(customer string) error {
-	l.note(customer)
+	l.customers.Store(customer, true)
 	return l.why
 }
 
 func (l *lender) Pause(_ context.Context, customer string, d time.Duration) error {
-	l.note(customer)
+	l.customers.Store(customer, true)
 	if l.pause == nil {
 		return nil
 	}
@@ -521,7 +582,7 @@ func (l *lender) Pause(_ context.Context, customer string, d time.Duration) erro
 }
 
 func (l *lender) Acquire(ctx context.Context, customer string) (webdelivery.Permit, error) {
-	l.note(customer)
+	l.customers.Store(customer, true)
 	permit, err, began := webdelivery.Permit{}, ctx.Err(), time.Now()
 	if l.acquire != nil {
 		permit.Expires, err = l.acquire(ctx)
@@ -658,89 +719,65 @@ func TestThrottleTimeoutInLine(t *testing.T) {
 		})
 }
 
-// A Retry-After of a day ends its purge at once. The next one tries again as soon as it would have given up.
-func TestARetryAfterBeyondThrottleTimeout(t *testing.T) {
-	t.Parallel()
-	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
-		f.AddFault(testserver.Fault{Path: "/cache/purge", Status: 503, Header: http.Header{"Retry-After": {"86400"}}, Count: 1})
-		began := time.Now()
-		require.ErrorIs(f, fixture.Submit.Call(f.Context(), f.Client), webdelivery.ErrRateLimited)
-		assert.Equal(f, began, time.Now())
-		require.NoError(f, fixture.Submit.Call(f.Context(), f.Client))
-		assert.Equal(f, 5*time.Minute, time.Since(began))
-	})
-}
-
-// The outcome of a purge that was answered with 503 is unknown until the service accepts a retry.
-func TestA503IsUnknownUntilARetryIsAccepted(t *testing.T) {
-	t.Parallel()
-	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
-		f.AddFault(testserver.Fault{Path: "/cache/purge", Status: 503, Count: 9})
-		require.NoError(f, fixture.Submit.Call(f.Context(), f.Client))
-		assert.Len(f, arrivals(f), 10)
-		f.AddFault(testserver.Fault{Path: "/cache/purge", Status: 503, Count: 1})
-		f.AddFault(testserver.Fault{Path: "/cache/purge", Status: 400, Count: 1})
-		err := fixture.Submit.Call(f.Context(), f.Client)
-		require.ErrorIs(f, err, webdelivery.ErrBadRequest)
-		assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
-	})
-}
-
-// A purge that is refused again and again although others are accepted does not delay these, and is no reason to pause the
-// limiter of a user.
+// A purge that is refused again and again although others are accepted waits alone, each time longer: from half to all of
+// 0.5, 1, 2 and up to 16 s, at random, or as long as the service asks. It does not delay the others, and is no reason to
+// pause the limiter of a user. But while there is a rate after other refusals, that lasts.
 func TestAPurgeThatIsAlwaysRefused(t *testing.T) {
 	t.Parallel()
 	const poison = "https://www.example.com/poison"
-	for _, limited := range []bool{false, true} {
+	for _, asked := range []map[int]time.Duration{{1: 61 * time.Second, 9: time.Minute}, nil} {
+		pauses := 0
+		s := sharing(&lender{pause: func(time.Duration) error { pauses++; return nil }})
 		fixture.InFakeTime(t, fixture.Setup{Server: testserver.Config{PurgeRate: -1}}, func(f *fixture.Fixture) {
-			var refusals, pauses atomic.Int32
-			status, s, every := http.StatusServiceUnavailable, fixture.Setup{}, 10*time.Second
-			if limited {
-				status, s = http.StatusTooManyRequests, sharing(&lender{pause: func(time.Duration) error { pauses.Add(1); return nil }})
-				every = time.Second
-			}
+			var refusals []time.Time
 			next := f.HTTP.Transport
 			f.HTTP.Transport = fixture.RoundTripper(func(r *http.Request) (*http.Response, error) {
 				body, err := io.ReadAll(r.Body)
 				if bytes.Contains(body, []byte(poison)) {
-					refusals.Add(1)
-					return fixture.Response(status, nil), err
+					refusals = append(refusals, time.Now())
+					answer := fixture.Response(http.StatusServiceUnavailable, nil)
+					answer.Header.Set("Retry-After", fmt.Sprint(asked[len(refusals)].Seconds()))
+					return answer, err
 				}
 				r = r.Clone(r.Context())
 				r.Body = io.NopCloser(bytes.NewReader(body))
 				return next.RoundTrip(r)
 			})
 			client := f.NewClient(f.Srv.URL(), s)
+			f.AddFault(testserver.Fault{Path: "/cache/purge", Count: 1, Delay: time.Second})
 			var wg sync.WaitGroup
+			wg.Go(func() { assert.NoError(f, fixture.Submit.Call(f.Context(), client)) }) // is accepted after the first refusal
+			synctest.Wait()
 			wg.Go(func() {
 				_, err := client.Purge.Submit(f.Context(), fixture.PurgeOf(poison))
 				assert.ErrorIs(f, err, webdelivery.ErrRateLimited)
 				assert.ErrorContains(f, err, "ThrottleTimeout")
 			})
-			others := int(250 * time.Second / every)
-			for range others {
-				time.Sleep(every)
-				ctx, cancel := context.WithTimeout(f.Context(), 2*time.Minute)
-				assert.NoError(f, fixture.Submit.Call(ctx, client))
-				cancel()
+			time.Sleep(time.Minute) // until only the limiter limits
+			waited := time.Duration(0)
+			for range 1200 {
+				time.Sleep(200 * time.Millisecond)
+				began := time.Now()
+				require.NoError(f, fixture.Submit.Call(f.Context(), client))
+				waited += time.Since(began)
 			}
-			assert.Len(f, f.Srv.Purged(), others)
-			assert.Greater(f, refusals.Load(), int32(10))
-			assert.Less(f, pauses.Load(), refusals.Load()/2, "only the first refusals, before the service accepts others")
 			wg.Wait()
+			if asked == nil {
+				assert.Greater(f, waited, 2*time.Minute)
+				return
+			}
+			assert.Zero(f, waited)
+			require.Greater(f, len(refusals), 12)
+			longest := half
+			for i := range len(refusals) - 1 {
+				if wait := refusals[i+1].Sub(refusals[i]); asked[i+1] > 0 {
+					assert.Equal(f, asked[i+1], wait)
+				} else {
+					between(f, wait, longest/2, longest)
+					longest = min(2*longest, 16*time.Second)
+				}
+			}
+			assert.Equal(f, 1, pauses)
 		})
 	}
-}
-
-// net/http itself would retry a purge whose body looks empty to it. A method in another letter case is no purge, and
-// takes no permit. The client refuses both before sending.
-func TestPurgesByDo(t *testing.T) {
-	t.Parallel()
-	fixture.InFakeTime(t, fixture.Setup{}, func(f *fixture.Fixture) {
-		require.ErrorIs(f, f.Client.Do(f.Context(), http.MethodPost, "/cache/purge", nil, nil), webdelivery.ErrInvalid)
-		for _, method := range []string{"post", "Post", "get", "dELETE"} {
-			require.ErrorIs(f, f.Client.Do(f.Context(), method, "/cache/purge", map[string]int{}, nil), webdelivery.ErrInvalid, method)
-		}
-		assert.Empty(f, f.Srv.Requests())
-	})
 }
