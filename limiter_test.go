@@ -129,19 +129,16 @@ func TestWhatTakesPermits(t *testing.T) {
 		"a task":  {fixture.GetTask.Call, 0},
 		"a login": {fixture.CreateSession.Call, 0},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p := new(permits)
-			s := fixture.BySession
-			s.Options = limitedBy(p).Options
-			fixture.InService(t, s, func(f *fixture.Fixture) {
-				if name == "a purge of an expired session" {
-					f.Warm()
-					f.Srv.ExpireSessions()
-				}
-				require.NoError(f, tt.call(f.Context(), f.Client))
-				assert.Equal(f, tt.permits, p.taken.Load())
-			})
+		p := new(permits)
+		s := fixture.BySession
+		s.Options = limitedBy(p).Options
+		fixture.InService(t, s, func(f *fixture.Fixture) {
+			if name == "a purge of an expired session" {
+				f.Warm()
+				f.Srv.ExpireSessions()
+			}
+			require.NoError(f, tt.call(f.Context(), f.Client))
+			assert.Equal(f, tt.permits, p.taken.Load(), name)
 		})
 	}
 }
@@ -281,10 +278,10 @@ func TestOrderOfPermits(t *testing.T) {
 }
 
 // between checks a random wait, which may be rounded to nanoseconds.
-func between(f *fixture.Fixture, wait, shortest, longest time.Duration) {
-	f.Helper()
-	assert.GreaterOrEqual(f, wait, shortest-1)
-	assert.LessOrEqual(f, wait, longest+1)
+func between(t testing.TB, wait, shortest, longest time.Duration) {
+	t.Helper()
+	assert.GreaterOrEqual(t, wait, shortest-1)
+	assert.LessOrEqual(t, wait, longest+1)
 }
 
 // While another purge is refused, a purge with a permit of the pace that still waits for the user's limiter is not sent.
@@ -401,7 +398,7 @@ func TestADeadlineBeforeThePermit(t *testing.T) {
 // pause. The customer does not depend on the spelling of the base URL.
 func TestPauseIsTold(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
+	for i, tt := range []struct {
 		spelling, asked string
 		want            time.Duration // the next slot comes sooner
 		err             error         // a purge that would have to wait too long ends at once
@@ -410,6 +407,7 @@ func TestPauseIsTold(t *testing.T) {
 		{"https://API.example.com.:443/root/", "3600", 5 * time.Minute, webdelivery.ErrRateLimited},
 	} {
 		synctest.Test(t, func(t *testing.T) {
+			time.Sleep(time.Duration(i)) // a bubble knows what an earlier one left behind by its later times
 			var paused []time.Duration
 			var log strings.Builder
 			l := &lender{pause: func(d time.Duration) error { paused = append(paused, d); return assert.AnError }}
@@ -726,58 +724,54 @@ func TestAPurgeThatIsAlwaysRefused(t *testing.T) {
 	t.Parallel()
 	const poison = "https://www.example.com/poison"
 	for _, asked := range []map[int]time.Duration{{1: 61 * time.Second, 9: time.Minute}, nil} {
-		pauses := 0
-		s := sharing(&lender{pause: func(time.Duration) error { pauses++; return nil }})
-		fixture.InFakeTime(t, fixture.Setup{Server: testserver.Config{PurgeRate: -1}}, func(f *fixture.Fixture) {
+		synctest.Test(t, func(t *testing.T) {
 			var refusals []time.Time
-			next := f.HTTP.Transport
-			f.HTTP.Transport = fixture.RoundTripper(func(r *http.Request) (*http.Response, error) {
-				body, err := io.ReadAll(r.Body)
-				if bytes.Contains(body, []byte(poison)) {
+			pauses, slow := 0, time.Second // the first of the others is accepted after the first refusal
+			l := &lender{pause: func(time.Duration) error { pauses++; return nil }}
+			client := purging(t, "https://refused.example.com", func(r *http.Request) (*http.Response, error) {
+				if body, _ := io.ReadAll(r.Body); bytes.Contains(body, []byte(poison)) {
 					refusals = append(refusals, time.Now())
 					answer := fixture.Response(http.StatusServiceUnavailable, nil)
 					answer.Header.Set("Retry-After", fmt.Sprint(asked[len(refusals)].Seconds()))
-					return answer, err
+					return answer, nil
 				}
-				r = r.Clone(r.Context())
-				r.Body = io.NopCloser(bytes.NewReader(body))
-				return next.RoundTrip(r)
-			})
-			client := f.NewClient(f.Srv.URL(), s)
-			f.AddFault(testserver.Fault{Path: "/cache/purge", Count: 1, Delay: time.Second})
+				time.Sleep(slow)
+				slow = 0
+				return accepted(), nil
+			}, webdelivery.WithSharedLimiter(l))
 			var wg sync.WaitGroup
-			wg.Go(func() { assert.NoError(f, fixture.Submit.Call(f.Context(), client)) }) // is accepted after the first refusal
+			wg.Go(func() { assert.NoError(t, fixture.Submit.Call(t.Context(), client)) })
 			synctest.Wait()
 			wg.Go(func() {
-				_, err := client.Purge.Submit(f.Context(), fixture.PurgeOf(poison))
-				assert.ErrorIs(f, err, webdelivery.ErrRateLimited)
-				assert.ErrorContains(f, err, "ThrottleTimeout")
+				_, err := client.Purge.Submit(t.Context(), fixture.PurgeOf(poison))
+				assert.ErrorIs(t, err, webdelivery.ErrRateLimited)
+				assert.ErrorContains(t, err, "ThrottleTimeout")
 			})
 			time.Sleep(time.Minute) // until only the limiter limits
 			waited := time.Duration(0)
 			for range 1200 {
 				time.Sleep(200 * time.Millisecond)
 				began := time.Now()
-				require.NoError(f, fixture.Submit.Call(f.Context(), client))
+				require.NoError(t, fixture.Submit.Call(t.Context(), client))
 				waited += time.Since(began)
 			}
 			wg.Wait()
 			if asked == nil {
-				assert.Greater(f, waited, 2*time.Minute)
+				assert.Greater(t, waited, 2*time.Minute)
 				return
 			}
-			assert.Zero(f, waited)
-			require.Greater(f, len(refusals), 12)
+			assert.Zero(t, waited)
+			require.Greater(t, len(refusals), 12)
 			longest := half
 			for i := range len(refusals) - 1 {
 				if wait := refusals[i+1].Sub(refusals[i]); asked[i+1] > 0 {
-					assert.Equal(f, asked[i+1], wait)
+					assert.Equal(t, asked[i+1], wait)
 				} else {
-					between(f, wait, longest/2, longest)
+					between(t, wait, longest/2, longest)
 					longest = min(2*longest, 16*time.Second)
 				}
 			}
-			assert.Equal(f, 1, pauses)
+			assert.Equal(t, 1, pauses)
 		})
 	}
 }
