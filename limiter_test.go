@@ -30,9 +30,8 @@ import (
 const hold = 1050 * time.Millisecond
 
 // arrivals returns when purges arrived, whatever the service answered.
-func arrivals(f *fixture.Fixture) []time.Duration {
-	var times []time.Duration
-	began := time.Time{}
+func arrivals(f *fixture.Fixture) (times []time.Duration) {
+	var began time.Time
 	for _, r := range f.Srv.Requests() {
 		if r.Method == http.MethodPost && r.Path == "/acme/v1/cache/purge" {
 			if began.IsZero() {
@@ -63,14 +62,9 @@ func submitAll(f *fixture.Fixture, n int) {
 	wg.Wait()
 }
 
-// sharing is a setup with a limiter that several processes share.
-func sharing(l webdelivery.SharedLimiter) fixture.Setup {
-	return fixture.Setup{Options: []webdelivery.Option{webdelivery.WithSharedLimiter(l)}}
-}
-
-// limitedBy is a setup with a user's limiter.
-func limitedBy(l webdelivery.Limiter) fixture.Setup {
-	return fixture.Setup{Options: []webdelivery.Option{webdelivery.WithPurgeLimiter(l)}}
+// with is a setup with an option.
+func with(option webdelivery.Option) fixture.Setup {
+	return fixture.Setup{Options: []webdelivery.Option{option}}
 }
 
 // Of 20 purges at once, two leave at once. Never do 3 arrive within a second (service document, section 8), and the
@@ -130,9 +124,7 @@ func TestWhatTakesPermits(t *testing.T) {
 		"a login": {fixture.CreateSession.Call, 0},
 	} {
 		p := new(permits)
-		s := fixture.BySession
-		s.Options = limitedBy(p).Options
-		fixture.InService(t, s, func(f *fixture.Fixture) {
+		fixture.InService(t, fixture.Setup{Auth: fixture.BySession.Auth, Options: countingPermits(p).Options}, func(f *fixture.Fixture) {
 			if name == "a purge of an expired session" {
 				f.Warm()
 				f.Srv.ExpireSessions()
@@ -218,12 +210,13 @@ func TestAnotherClock(t *testing.T) {
 	t.Parallel()
 	const url = "https://clock.example.com"
 	sent, arrived := make(chan bool), make(chan bool)
+	onItsWay := purging(t, url, func(*http.Request) (*http.Response, error) {
+		sent <- true
+		<-arrived
+		return accepted(), nil
+	})
 	go func() {
-		_ = fixture.Submit.Call(t.Context(), purging(t, url, func(*http.Request) (*http.Response, error) {
-			sent <- true
-			<-arrived
-			return accepted(), nil
-		}))
+		_ = fixture.Submit.Call(t.Context(), onItsWay)
 		sent <- true
 	}()
 	<-sent
@@ -294,7 +287,7 @@ func TestAPauseWhileTheLimiterWaits(t *testing.T) {
 		}
 		return time.Time{}, nil
 	}}
-	fixture.InFakeTime(t, sharing(l), func(f *fixture.Fixture) {
+	fixture.InFakeTime(t, with(webdelivery.WithSharedLimiter(l)), func(f *fixture.Fixture) {
 		f.Warm()
 		f.AddFault(testserver.Fault{Path: "/cache/purge", Count: 2, Status: 503, Header: http.Header{"Retry-After": {"10"}}, Delay: 2 * time.Second})
 		submitAll(f, 2)
@@ -310,12 +303,12 @@ func TestAPauseWhileTheLimiterWaits(t *testing.T) {
 func TestABrokenLimiter(t *testing.T) {
 	t.Parallel()
 	waits := 0
-	s := limitedBy(limiter{wait: func(context.Context) error {
+	s := with(webdelivery.WithPurgeLimiter(limiter{wait: func(context.Context) error {
 		if waits++; waits == 3 {
 			panic("limiter")
 		}
 		return fmt.Errorf("the first line\nand the password %s: %w", fixture.Password, assert.AnError)
-	}})
+	}}))
 	fixture.InFakeTime(t, s, func(f *fixture.Fixture) {
 		_, queued := f.NewQueue(webdelivery.QueueOptions{}).Purge(f.Context(), webdelivery.Exact(fixture.AnObject))
 		for _, err := range []error{queued, fixture.Submit.Call(f.Context(), f.Client)} {
@@ -337,8 +330,9 @@ func TestARateLimiterFits(t *testing.T) {
 	t.Parallel()
 	ofCustomer := rate.NewLimiter(rate.Every(time.Hour), 1)
 	shared := &lender{acquire: func(ctx context.Context) (time.Time, error) { return time.Time{}, ofCustomer.Wait(ctx) }}
-	for _, s := range []fixture.Setup{limitedBy(rate.NewLimiter(rate.Every(time.Hour), 1)), sharing(shared)} {
-		fixture.InFakeTime(t, s, func(f *fixture.Fixture) {
+	own := webdelivery.WithPurgeLimiter(rate.NewLimiter(rate.Every(time.Hour), 1))
+	for _, option := range []webdelivery.Option{own, webdelivery.WithSharedLimiter(shared)} {
+		fixture.InFakeTime(t, with(option), func(f *fixture.Fixture) {
 			require.NoError(f, fixture.Submit.Call(f.Context(), f.Client))
 			ctx, cancel := context.WithTimeout(f.Context(), time.Minute)
 			defer cancel()
@@ -556,9 +550,8 @@ type lender struct {
 	why     error
 
 	customers sync.Map // that its methods were called with
-
-	mu   sync.Mutex
-	ends []lending
+	mu        sync.Mutex
+	ends      []lending
 }
 
 type lending struct {
@@ -645,7 +638,7 @@ func TestPermitsExpire(t *testing.T) {
 				hold("sending")
 				return transport.RoundTrip(r)
 			})
-			client := f.NewClient(f.Srv.URL(), sharing(l))
+			client := f.NewClient(f.Srv.URL(), with(webdelivery.WithSharedLimiter(l)))
 			require.NoError(f, fixture.Submit.Call(f.Context(), client))
 			assert.Len(f, arrivals(f), 1)
 			assert.Equal(f, []lending{{delay, -1, 0}, {0, 0, 201}}, l.ends)
@@ -727,7 +720,6 @@ func TestAPurgeThatIsAlwaysRefused(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var refusals []time.Time
 			pauses, slow := 0, time.Second // the first of the others is accepted after the first refusal
-			l := &lender{pause: func(time.Duration) error { pauses++; return nil }}
 			client := purging(t, "https://refused.example.com", func(r *http.Request) (*http.Response, error) {
 				if body, _ := io.ReadAll(r.Body); bytes.Contains(body, []byte(poison)) {
 					refusals = append(refusals, time.Now())
@@ -738,7 +730,7 @@ func TestAPurgeThatIsAlwaysRefused(t *testing.T) {
 				time.Sleep(slow)
 				slow = 0
 				return accepted(), nil
-			}, webdelivery.WithSharedLimiter(l))
+			}, webdelivery.WithSharedLimiter(&lender{pause: func(time.Duration) error { pauses++; return nil }}))
 			var wg sync.WaitGroup
 			wg.Go(func() { assert.NoError(t, fixture.Submit.Call(t.Context(), client)) })
 			synctest.Wait()

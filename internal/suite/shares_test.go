@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -63,18 +62,15 @@ func (l load) put(purge func()) {
 	}
 }
 
-// simulated counts the processes. Each has a host of its own, as clients of one host share permits.
-var simulated atomic.Int64
-
-// simulate runs the loads, each in a process of its own, and returns how long the purges of each took, how many failed,
-// and the service.
+// simulate runs the loads, each in a process and with a host of its own, as clients of one host share permits. It returns
+// how long the purges of each took, how many failed, and the service.
 func simulate(t *testing.T, loads []load) (waits [][]time.Duration, failed int, s *limited) {
 	t.Helper()
 	s, waits = &limited{}, make([][]time.Duration, len(loads))
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	for i, load := range loads {
-		client, err := webdelivery.NewClient(fmt.Sprintf("https://%d.example.com", simulated.Add(1)), fixture.Customer,
+		client, err := webdelivery.NewClient(fmt.Sprintf("https://%x.example.com", rand.Uint64()), fixture.Customer,
 			webdelivery.BasicAuth(fixture.Username, fixture.Password), webdelivery.WithHTTPClient(&http.Client{Transport: s}))
 		require.NoError(t, err)
 		all.Go(func() {
