@@ -412,7 +412,9 @@ func TestPauseIsTold(t *testing.T) {
 				status = http.StatusBadRequest
 				return r, nil
 			}, webdelivery.WithSharedLimiter(l), webdelivery.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+			began := time.Now()
 			require.ErrorIs(t, fixture.Submit.Call(t.Context(), client), tt.err) // that of Pause changes nothing for the call
+			assert.Less(t, time.Since(began), time.Minute)
 			assert.Equal(t, []time.Duration{tt.want}, paused)
 			assert.Contains(t, log.String(), "purge limiter not paused")
 			assert.Equal(t, map[any]any{"https://api.example.com/acme": true}, maps.Collect(l.customers.Range))
