@@ -1,4 +1,4 @@
-# make ci is all that a change must pass (.ci/run calls it). make test and make lint are the two that are wanted often.
+# make ci is what a change must pass (.ci/run calls it). make test and make lint are the two that are wanted often.
 
 # The root and the tools stand alone. go.work joins the other modules to the root.
 export GOWORK := off

@@ -8,14 +8,10 @@
 //		if err != nil {
 //			return err
 //		}
-//		receipt, err := client.Purge.Submit(ctx, webdelivery.PurgeRequest{
+//		_, err = client.Purge.SubmitAndWait(ctx, webdelivery.PurgeRequest{
 //			Action: webdelivery.ActionPurge,
 //			URIs:   []webdelivery.PurgeURI{webdelivery.Exact(uri)},
 //		})
-//		if err != nil {
-//			return err
-//		}
-//		_, err = client.Purge.Wait(ctx, receipt.TransactionID)
 //		return err
 //	}
 //
@@ -53,10 +49,10 @@
 //	any other write            only if the service certainly did not process it: no connection, 429,
 //	                           503 with Retry-After; 3 attempts
 //
-// If Retry-After exceeds MaxWait ([RetryPolicy]) or the time left in the context, the call returns the response as an
-// error at once. Unknown hosts, untrusted certificates and unusable responses are not retried. Calls share no retries: a
-// part of the service that is down takes none from the others. Each attempt may take 30 s
-// ([WithAttemptTimeout]); only the context limits the whole call. The [fault tables] show what happens after each
+// If Retry-After exceeds MaxWait ([RetryPolicy]; of purges ThrottleTimeout) or the time left in the context, the call
+// returns the response as an error at once. Unknown hosts, untrusted certificates and unusable responses are not
+// retried. Calls share no retries: a part of the service that is down takes none from the others. Each attempt may take
+// 30 s ([WithAttemptTimeout]); only the context limits the whole call. The [fault tables] show what happens after each
 // fault.
 //
 // # Limits

@@ -20,14 +20,10 @@ func purgeObject(ctx context.Context, uri string) error {
 	if err != nil {
 		return err
 	}
-	receipt, err := client.Purge.Submit(ctx, webdelivery.PurgeRequest{
+	_, err = client.Purge.SubmitAndWait(ctx, webdelivery.PurgeRequest{
 		Action: webdelivery.ActionPurge,
 		URIs:   []webdelivery.PurgeURI{webdelivery.Exact(uri)},
 	})
-	if err != nil {
-		return err
-	}
-	_, err = client.Purge.Wait(ctx, receipt.TransactionID)
 	return err
 }
 

@@ -155,7 +155,7 @@ func ExampleNetworkListsService_Plan() {
 	ctx, id := context.Background(), "2f0c51b2-0000-4000-8000-000000000001"
 
 	feed := []string{"192.0.2.1/32", "192.0.2.2", "192.0.2.3", "198.51.100.0/24", "203.0.113.9"}
-	plan, err := client.NetworkLists.Plan(ctx, id, feed, webdelivery.PlanOptions{}) // refuses to remove more than 2 of these 5
+	plan, err := client.NetworkLists.Plan(ctx, id, feed, webdelivery.PlanOptions{}) // refuses to remove more than 2 of the list's 5
 	if err != nil {
 		fmt.Println(err)
 		return

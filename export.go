@@ -47,12 +47,12 @@ type Export struct {
 
 // ExportOptions says how an [Export] reads events that the service records late. The zero value is valid.
 type ExportOptions struct {
-	// Lookback is how long after its time an event may be recorded to be yielded, out of order, when it appears; later
+	// Lookback is how late an event may be recorded and still be yielded, out of order, when it appears; later
 	// ones are only counted, see [LateError]. Memory needs 8 bytes, and a stored cursor 11, for each event of that
 	// time; above 5,500,000 events, the time is shorter, which is logged. Default 0, which means 1 to 2 s; at most
 	// three days.
 	Lookback time.Duration
-	// Delay ends each range over All so long before now, if the query has no End. Default 5 minutes.
+	// Delay ends each range over All this long before now, if the query has no End. Default 5 minutes.
 	Delay time.Duration
 	// AcceptGap lets the export go on after an [ErrExportGap], which it logs, and after any further one as long as it is set.
 	AcceptGap bool
@@ -250,7 +250,7 @@ func (e *Export) missing(ctx context.Context, missing resume.Missing, reached in
 }
 
 // Follow yields the events as they come, in rounds: each is a range over [Export.All], and as a rule the next one begins
-// so long after it has ended. After a round, send what is left and store the cursor.
+// this long (every) after it has ended. After a round, send what is left and store the cursor.
 //
 // Follow ends with the context, which is no error, or when the last round has yielded one: when nothing could be read
 // for [ExportOptions.MaxOutage], or at an error that a repetition does not cure. It logs other errors ([WithLogger]),

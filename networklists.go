@@ -54,7 +54,7 @@ type NetworkList struct {
 	List        []string        `json:"list,omitzero"` // entries; nil if the response omits them, empty if the list has none
 	Name        string          `json:"name"`          // name for people; no maximum length is documented
 	Description string          `json:"description"`   // may be empty; collections may omit it
-	Deprecated  bool            `json:"deprecated"`    // collections omit it unless NetworkListOptions asks for it
+	Deprecated  bool            `json:"deprecated"`    // collections omit such lists unless NetworkListOptions asks
 	EntriesURI  string          `json:"entries_uri"`   // address of its entries
 	// EntriesBatchDeletionURI is the address that removes all entries at once. ClearEntries uses it.
 	EntriesBatchDeletionURI string    `json:"entries_batch_deletion_uri"`

@@ -4,7 +4,7 @@ import "time"
 
 // The rate after a refusal, in purges per second. As in TCP, each refusal lowers it by a part and each accepted purge
 // raises it by a fixed amount, so that of two processes that share the limit, the slower one catches up. They try at
-// random moments, so if they want more than the limit, about half of their requests are refused.
+// random moments, so if they want more than the limit, many of their requests are refused.
 const (
 	first   = 1.       // after the first refusal
 	keep    = 12. / 13 // of the rate, with each further refusal
