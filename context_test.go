@@ -1,7 +1,6 @@
 package webdelivery_test
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -135,30 +134,6 @@ func TestHeadersThatAreNotTheCallers(t *testing.T) {
 		ctx := webdelivery.ContextWithHeader(f.Context(), http.Header{"X-Ticket": {"a\r\nCookie: b"}})
 		require.ErrorIs(f, fixture.GetTask.Call(ctx, f.Client), webdelivery.ErrInvalid)
 		assert.Empty(f, f.Srv.Requests())
-	})
-}
-
-// A RoundTripper knows which method sends a request, and which attempt it is.
-func TestOperationFromContext(t *testing.T) {
-	t.Parallel()
-	fixture.InService(t, fixture.BySession, func(f *fixture.Fixture) {
-		type sent struct {
-			operation string
-			attempt   int
-		}
-		var all []sent
-		f.HTTP.Transport = observed(f.HTTP.Transport, func(r *http.Request) {
-			operation, attempt := webdelivery.OperationFromContext(r.Context())
-			all = append(all, sent{operation, attempt})
-		})
-		f.AddFault(testserver.Fault{Path: "/tasks/*", Status: 503, Count: 1})
-		client := f.NewClient(f.Srv.URL(), fixture.BySession)
-		require.NoError(f, fixture.GetTask.Call(f.Context(), client))
-		require.NoError(f, client.Do(f.Context(), http.MethodGet, "/tasks/"+fixture.TaskID, nil, nil))
-		assert.Equal(f, []sent{{"Sessions.Create", 1}, {"Tasks.Get", 1}, {"Tasks.Get", 2}, {"Do GET", 1}}, all)
-		operation, attempt := webdelivery.OperationFromContext(context.Background())
-		assert.Empty(f, operation)
-		assert.Zero(f, attempt)
 	})
 }
 

@@ -71,10 +71,14 @@ func TestMiddleware(t *testing.T) {
 		f.AddFault(testserver.Fault{Path: "/tasks", Count: 1, Status: http.StatusServiceUnavailable})
 		_, err := f.Client.Tasks.List(f.Context(), webdelivery.TaskListOptions{})
 		require.NoError(f, err)
+		require.NoError(f, f.Client.Do(f.Context(), http.MethodGet, "/tasks", nil, nil))
 		assert.Equal(f, []string{
 			"outer Sessions.Create 1", "inner Sessions.Create 1", "outer Tasks.List 1", "inner Tasks.List 1", "outer Tasks.List 2", "inner Tasks.List 2",
+			"outer Do GET 1", "inner Do GET 1",
 		}, seen)
 	})
+	operation, attempt := webdelivery.OperationFromContext(t.Context())
+	assert.Equal(t, " 0", fmt.Sprint(operation, " ", attempt), "no request")
 	_, err := webdelivery.NewClient("https://api.example.com", "acme", webdelivery.BasicAuth("alice", "secret"), webdelivery.WithMiddleware(nil))
 	assert.Equal(t, []string{"WithMiddleware"}, invalidFields(err))
 }
