@@ -82,7 +82,7 @@ func TestNewClientRefusesNonsense(t *testing.T) {
 func TestWhereRequestsGo(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ baseURL, customer, want string }{
-		{"https://api.example.com", "acme", "https://api.example.com/acme/v1"},
+		{"https://api.example.com:443", "acme", "https://api.example.com/acme/v1"},
 		{"HTTPS://API.example.com:8443/root/", "b c?d#e%2e", "https://api.example.com:8443/root/b%20c%3Fd%23e%252e/v1"},
 	} {
 		var got string

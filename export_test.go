@@ -966,13 +966,3 @@ func TestACursorAfterTheEnd(t *testing.T) {
 		assert.Empty(e, e.service.requests)
 	})
 }
-
-// Raw events have no metrics (section 4.3).
-func TestRawEventsHaveNoMetrics(t *testing.T) {
-	t.Parallel()
-	inExport(t, nil, func(e *anExport) {
-		_, err := e.client.Stats.Events.Metrics(e.Context())
-		refusedAs(e.T, "metrics", err, "Metrics")
-		assert.Empty(e, e.service.requests)
-	})
-}

@@ -951,14 +951,6 @@ func exacts(uris ...string) (all []webdelivery.PurgeURI) {
 	return all
 }
 
-// URL has the escaped customer and no credentials.
-func TestWhatAClientTells(t *testing.T) {
-	t.Parallel()
-	client, err := webdelivery.NewClient("https://API.example.com:443/root/", "ac me", webdelivery.BasicAuth("alice", "secret"))
-	require.NoError(t, err)
-	assert.Equal(t, "https://api.example.com/root/ac%20me/v1", client.URL())
-}
-
 // A queue that waits for transactions polls 4 of them at a time, but no poll holds up others for more than a second: those
 // that hang delay nobody's wait.
 func TestPollsOfAQueueAreBounded(t *testing.T) {
