@@ -3,6 +3,7 @@ package webdelivery_test
 import (
 	"context"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,6 +23,7 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/internal/fixture"
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
+	"github.com/webdelivery/webdelivery-go/internal/transport"
 )
 
 // NewClient refuses, and names, each argument that cannot work, and everything that is wrong at once. TestCredentialsThatNoHeaderCarries
@@ -364,5 +367,95 @@ func TestOneClientForManyGoroutines(t *testing.T) {
 		time.Sleep(time.Millisecond)
 		f.Srv.ExpireSessions()
 		wg.Wait()
+	})
+}
+
+// A client of net/http without a Transport has that of net/http.
+func TestAnHTTPClientWithoutATransport(t *testing.T) { //nolint:paralleltest // it replaces http.DefaultTransport
+	defer func(before http.RoundTripper) { http.DefaultTransport = before }(http.DefaultTransport)
+	http.DefaultTransport = fixture.RoundTripper(func(*http.Request) (*http.Response, error) { return fixture.Response(404, nil), nil })
+	client, err := webdelivery.NewClient("https://api.example.com", fixture.Customer, webdelivery.BasicAuth(fixture.Username, fixture.Password),
+		webdelivery.WithHTTPClient(&http.Client{}))
+	require.NoError(t, err)
+	require.ErrorIs(t, fixture.GetTask.Call(t.Context(), client), webdelivery.ErrNotFound)
+}
+
+// overDefault runs a test with the transport that a client has by default, connected to a service in memory.
+func overDefault(t *testing.T, s fixture.Setup, test func(f *fixture.Fixture, tr *http.Transport)) {
+	t.Helper()
+	fixture.InService(t, s, func(f *fixture.Fixture) {
+		tr := transport.NewRoundTripper()
+		defer tr.CloseIdleConnections()
+		tr.DialContext = f.Srv.DialContext
+		f.HTTP.Transport = tr
+		f.Client = f.NewClient(f.Srv.URL(), s)
+		test(f, tr)
+	})
+}
+
+// blackHole is a connection that discards what is written after it was closed off: no response comes any more.
+type blackHole struct {
+	net.Conn
+	off *atomic.Bool
+}
+
+func (c blackHole) Write(p []byte) (int, error) {
+	if c.off.Load() {
+		return len(p), nil
+	}
+	return c.Conn.Write(p)
+}
+
+// A ping detects within the attempt that a connection of HTTP/2 is dead. The client does not use that connection
+// again.
+func TestHTTP2BlackHole(t *testing.T) {
+	t.Parallel()
+	overDefault(t, fixture.Setup{}, func(f *fixture.Fixture, tr *http.Transport) {
+		tr.Protocols = new(http.Protocols)
+		tr.Protocols.SetUnencryptedHTTP2(true)
+		var off atomic.Bool
+		var dials atomic.Int32
+		tr.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := f.Srv.DialContext(ctx, network, addr)
+			if dials.Add(1) == 1 {
+				conn = blackHole{conn, &off}
+			}
+			return conn, err
+		}
+		client := f.NewClient(f.Srv.URL(), fixture.Setup{}) // of a transport that speaks HTTP/2
+		require.NoError(f, fixture.GetTask.Call(f.Context(), client))
+		off.Store(true)
+		began := time.Now()
+		require.NoError(f, fixture.GetTask.Call(f.Context(), client))
+		assert.Less(f, time.Since(began), 30*time.Second)
+		assert.Equal(f, int32(2), dials.Load())
+	})
+}
+
+// A server that closes idle connections after 20 s never closes one during a request: the client closes it earlier.
+func TestServerClosesIdleConnectionAsPOSTIsSent(t *testing.T) {
+	t.Parallel()
+	overDefault(t, fixture.Setup{Server: testserver.Config{IdleTimeout: 20 * time.Second}}, func(f *fixture.Fixture, _ *http.Transport) {
+		for range 20 {
+			require.ErrorIs(f, fixture.PostWrite.Call(f.Context(), f.Client), webdelivery.ErrNotFound, "not without a response")
+			time.Sleep(20 * time.Second)
+		}
+		assert.Equal(f, 20, f.Srv.Connections())
+	})
+}
+
+// 64 goroutines keep their connections: the second round dials none.
+func TestIdleConnectionsForManyGoroutines(t *testing.T) {
+	t.Parallel()
+	overDefault(t, fixture.Setup{}, func(f *fixture.Fixture, _ *http.Transport) {
+		f.Warm()                                         // otherwise all calls would wait for the first response
+		f.AddFault(testserver.Fault{Delay: time.Second}) // so that all are under way at once
+		for range 2 {
+			for range 64 {
+				go func() { _ = fixture.GetTask.Call(f.Context(), f.Client) }()
+			}
+			time.Sleep(2 * time.Second)
+		}
+		assert.Equal(f, 64, f.Srv.Connections())
 	})
 }
