@@ -341,7 +341,7 @@ func TestRowsOfAFailedAttempt(t *testing.T) {
 	}
 }
 
-// All rows of a stream together may have any length. MaxResponseBytes limits a single row, and all other parts
+// All rows of a stream together may have any length. WithMaxResponseBytes limits a single row, and all other parts
 // together: those before the columns, between columns and rows, and behind the rows.
 func TestStreamsAreBoundedButForTheirRows(t *testing.T) {
 	t.Parallel()

@@ -6,5 +6,6 @@
 // The servers are written from the service document alone. What is not a test must neither import internal/testserver
 // nor copy from it, because a mistake that the fake and the SDK share would go unnoticed.
 //
-// No test here depends on how fast the machine is: nothing has a time limit but the run of the tests itself.
+// No test here depends on how fast the machine is, except that one in which a process stalls for 3 s may fail TestPace:
+// nothing has a time limit but the run of the tests itself.
 package hostile

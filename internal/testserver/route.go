@@ -22,7 +22,8 @@ type route struct {
 	handle  func(*call) (response, error)
 }
 
-// allRoutes lists every endpoint of the service. Those with the fewest named elements come first.
+// allRoutes lists every endpoint of the service. Those with the fewest named elements come first, so that "entries" is
+// never the {entry} of /config/networklists/{list}/{entry}.
 func (s *Server) allRoutes() []route {
 	routes := slices.Concat(s.sessionRoutes(), s.taskRoutes(), s.purgeRoutes(), s.statsRoutes(), s.networkListRoutes())
 	slices.SortStableFunc(routes, func(a, b route) int { return strings.Count(a.path, "{") - strings.Count(b.path, "{") })
@@ -119,12 +120,11 @@ func (s *Server) execute(c *call) response {
 	}
 }
 
-// find looks up the endpoint. It returns 404 for an unknown path, and 405 for a known path with another method. If
-// several routes match, those with the fewest named elements win: "entries" is never the {entry} of
-// /config/networklists/{list}/{entry}.
+// find looks up the endpoint: the first routes that match. It returns 404 for an unknown path, and 405 for a known path
+// with another method.
 func (s *Server) find(c *call) (route, error) {
 	var allowed []string
-	for _, rt := range s.routes { // those with the fewest named elements first
+	for _, rt := range s.routes {
 		vars, ok := rt.match(c.at)
 		if !ok || allowed != nil && len(vars) > len(c.vars) {
 			continue

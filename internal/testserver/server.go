@@ -148,7 +148,7 @@ func (c Config) withDefaults() Config {
 // Clock returns the clock of the server.
 func (s *Server) Clock() *Clock { return s.cfg.Clock }
 
-// ServeHTTP records the request, applies the first fault that hits it, and otherwise executes it.
+// ServeHTTP records the request and executes it, unless the faults that hit it prevent that: several are joined into one.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.network.enter(r)()
 	at := s.locate(r.URL)

@@ -5,8 +5,8 @@
 // check on the fake that a write was carried out. Data that only one test needs are in that test, keyed by Name.
 // Methods finds the methods of a client by reflection, so that a method without an entry fails a test.
 //
-// The package uses the public names of the SDK and the fake, and depends on no test. Entry points: All, Methods and
-// Fill.
+// The package uses the public names of the SDK and the fake, and depends on no test. Entry points: All, Distinct,
+// Methods, Fill and Events.
 package operations
 
 import (
