@@ -18,14 +18,6 @@ import (
 // internal/suite/operations lists what a client can do. From that list, this file makes the operations of the fault matrix,
 // and the steps of a client of any service.
 
-const (
-	reliableList = operations.FirstList
-	aList        = "/config/networklists/" + reliableList
-	newEntry     = operations.NewEntry
-	newObject    = operations.NewObject
-	eventsAsked  = operations.EventsAsked
-)
-
 // lastHour queries events of which there are more than its limit.
 func lastHour(limit int) webdelivery.EventsQuery {
 	return operations.Events(time.Now(), limit)
@@ -134,7 +126,7 @@ func everyNthStep(n, which int) (steps []step) {
 func scanning[T any](op operations.Operation, variant string) step {
 	op.Variant = variant
 	return step{op, func(ctx context.Context, c *webdelivery.Client, show func(...any)) error {
-		return drain(webdelivery.Scan[T](c.Stats.Events.All(ctx, lastHour(eventsAsked))), show)
+		return drain(webdelivery.Scan[T](c.Stats.Events.All(ctx, lastHour(operations.EventsAsked))), show)
 	}}
 }
 

@@ -1,16 +1,14 @@
 package operations_test
 
 import (
-	"net/http"
 	"path"
 	"slices"
 	"testing"
-	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 	"github.com/webdelivery/webdelivery-go/internal/suite/operations"
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
@@ -56,23 +54,14 @@ func TestTheFakeKnowsEveryOperation(t *testing.T) {
 	for _, op := range operations.All() {
 		t.Run(op.String(), func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { try(t, op) })
+			fixture.InFakeTime(t, fixture.Setup{Server: testserver.Config{EventsPerSecond: operations.EventRate}}, func(f *fixture.Fixture) { try(f, op) })
 		})
 	}
 }
 
-func try(t *testing.T, op operations.Operation) {
+func try(t *fixture.Fixture, op operations.Operation) {
 	t.Helper()
-	srv := testserver.New(testserver.Config{EventsPerSecond: operations.EventRate})
-	url := srv.ListenMemory()
-	transport := srv.Transport()
-	defer func() {
-		transport.CloseIdleConnections()
-		assert.NoError(t, srv.Close())
-	}()
-	c, err := webdelivery.NewClient(url, "acme", webdelivery.BasicAuth("alice", "correct-horse-battery"),
-		webdelivery.WithHTTPClient(&http.Client{Transport: transport}))
-	require.NoError(t, err)
+	srv, c := t.Srv, t.Client
 	use, err := op.Prepare(t.Context(), operations.Fill(srv, c))
 	require.NoError(t, err)
 	require.False(t, op.Applied(srv, use))

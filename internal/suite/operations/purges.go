@@ -54,17 +54,8 @@ func purges() []Operation {
 	}
 }
 
-// queued purges through a new queue.
+// queued purges through a new queue, which Use.End closes. Use.End also shows the result.
 func queued(options webdelivery.QueueOptions, uri webdelivery.PurgeURI) func(context.Context, *webdelivery.Client, *Use) error {
-	return withQueue(options, func(ctx context.Context, queue *webdelivery.PurgeQueue) (any, error) {
-		return queue.Purge(ctx, uri)
-	})
-}
-
-// withQueue uses a new queue, which Use.End closes. Use.End also shows the result.
-func withQueue(
-	options webdelivery.QueueOptions, purge func(context.Context, *webdelivery.PurgeQueue) (any, error),
-) func(context.Context, *webdelivery.Client, *Use) error {
 	return func(ctx context.Context, c *webdelivery.Client, use *Use) error {
 		options := options
 		options.Action = webdelivery.ActionPurge
@@ -72,10 +63,10 @@ func withQueue(
 		if err != nil {
 			return err
 		}
-		result, err := purge(ctx, queue)
+		receipts, err := queue.Purge(ctx, uri)
 		use.end = func(ctx context.Context) error {
 			err := queue.Close(ctx)
-			use.Show(options, queue, queue.Stats(), result) // not earlier, because fmt reads without locks
+			use.Show(options, queue, queue.Stats(), receipts) // not earlier, because fmt reads without locks
 			return err
 		}
 		return err
