@@ -347,7 +347,7 @@ func TestOneClientForManyGoroutines(t *testing.T) {
 	s := fixture.BySession
 	s.Options = []webdelivery.Option{
 		webdelivery.WithLogger(slog.New(slog.DiscardHandler)),
-		webdelivery.WithPurgeLimiter(limiter{wait: func(context.Context) error { return nil }}),
+		webdelivery.WithPurgeLimiter(fixture.Unlimited{}),
 	}
 	s.Server.PurgeRate = -1
 	fixture.InService(t, s, func(f *fixture.Fixture) {

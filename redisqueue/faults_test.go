@@ -18,15 +18,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 	"github.com/webdelivery/webdelivery-go/internal/redistest"
 	"github.com/webdelivery/webdelivery-go/redisqueue"
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
-
-// network is what an attempt meets.
-type network func(*http.Request) (*http.Response, error)
-
-func (n network) RoundTrip(r *http.Request) (*http.Response, error) { return n(r) }
 
 // noLimiter gives no permit.
 type noLimiter struct{}
@@ -35,7 +31,7 @@ func (noLimiter) Wait(context.Context) error { return errors.New("connection ref
 
 // brokenClients returns clients that cannot purge, each for another reason.
 func (w *world) brokenClients() map[string]*webdelivery.Client {
-	cut := network(func(*http.Request) (*http.Response, error) { return nil, errors.New("connection reset by peer") })
+	cut := fixture.RoundTripper(func(*http.Request) (*http.Response, error) { return nil, errors.New("connection reset by peer") })
 	return map[string]*webdelivery.Client{
 		"old password": w.Service.ClientAs(w, webdelivery.BasicAuth(w.Service.Username, "yesterday"), webdelivery.WithSharedLimiter(w)),
 		"no network": w.client(webdelivery.WithHTTPClient(&http.Client{Transport: cut}),
@@ -95,7 +91,7 @@ func TestADeadSender(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.pause()
 		proxy, sent := redistest.NewProxy(w.T, w.Redis.Addr, 0), make(chan string, 100)
-		dies := network(func(r *http.Request) (*http.Response, error) {
+		dies := fixture.RoundTripper(func(r *http.Request) (*http.Response, error) {
 			body, _ := io.ReadAll(r.Body)
 			copied := r.Clone(r.Context())
 			copied.Body = io.NopCloser(bytes.NewReader(body))

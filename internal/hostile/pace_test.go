@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 )
 
 // record holds the arrivals at one server.
@@ -179,7 +180,7 @@ func TestPace(t *testing.T) {
 func purgeAll(t *testing.T, addr string, tr *http.Transport, purges int, leave bool) int {
 	t.Helper()
 	var attempts atomic.Int64
-	c := limited(t, "http://"+addr, attempt(func(r *http.Request) (*http.Response, error) {
+	c := limited(t, "http://"+addr, fixture.RoundTripper(func(r *http.Request) (*http.Response, error) { // net/http retries below it
 		attempts.Add(1)
 		return tr.RoundTrip(r)
 	}), webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 20, MinWait: time.Millisecond}))
@@ -200,11 +201,6 @@ func purgeAll(t *testing.T, addr string, tr *http.Transport, purges int, leave b
 	all.Wait()
 	return int(attempts.Load())
 }
-
-// attempt is a transport that the SDK calls once per attempt; net/http retries below it.
-type attempt func(*http.Request) (*http.Response, error)
-
-func (a attempt) RoundTrip(r *http.Request) (*http.Response, error) { return a(r) }
 
 // tooFast returns the first of each three arrivals within less than a second.
 func tooFast(arrivals []time.Duration) []int {

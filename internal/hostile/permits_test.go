@@ -12,10 +12,8 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// brief is a limiter whose first permits expire soon. It counts the permits with which something may have been sent.
+// brief is a limiter whose first three permits expire soon. It counts the permits with which something may have been sent.
 type brief struct {
-	first int // so many
-
 	mu         sync.Mutex
 	lent, used int
 	expired    time.Time // all of the first that were lent
@@ -29,7 +27,7 @@ func (b *brief) Acquire(ctx context.Context, _ string) (webdelivery.Permit, erro
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	expires := time.Now().Add(time.Hour)
-	if b.lent++; b.lent <= b.first {
+	if b.lent++; b.lent <= 3 {
 		expires = time.Now().Add(50 * time.Millisecond)
 		b.expired = expires
 	}
@@ -67,7 +65,7 @@ func TestExpiredPermitsSendNothing(t *testing.T) {
 	}{{"HTTP/1.1", false, false}, {"HTTP/1.1 over TLS", true, false}, {"HTTP/2", false, true}, {"HTTP/2 over TLS", true, true}} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			r, limiter := new(record), &brief{first: 3}
+			r, limiter := new(record), new(brief)
 			scheme, serve, tr := "http://", r.oneByOne(false), transport(t)
 			if tt.http2 {
 				serve, tr = r.inFrames(false), clearHTTP2(t)

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 )
 
 // raw is a server that serves the connections by hand.
@@ -78,15 +79,18 @@ func respond(conn net.Conn, _ int) {
 }
 
 // once returns a server that writes a text after the first request of a connection, then another one over and over as long as
-// the client reads, and closes the connection.
+// the client reads, and closes the connection. A client without a limit gets a good response after 64 MB.
 func once(text string, forever ...string) serving {
 	return func(conn net.Conn, _ int) {
 		if !request(bufio.NewReader(conn)) {
 			return
 		}
 		_, err := io.WriteString(conn, text)
-		for err == nil && len(forever) > 0 {
+		for n := 0; err == nil && len(forever) > 0 && n < 64<<10; n++ {
 			_, err = io.WriteString(conn, forever[0])
+		}
+		if len(forever) > 0 {
+			_, _ = io.WriteString(conn, "\r\n\r\n"+good)
 		}
 	}
 }
@@ -115,11 +119,6 @@ func response(status, body string) string {
 	return fmt.Sprintf("HTTP/1.1 %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", status, len(body), body)
 }
 
-// unlimited lets every purge leave at once.
-type unlimited struct{}
-
-func (unlimited) Wait(context.Context) error { return nil }
-
 // limited returns a client of the service at a URL. It retries at once, and no attempt of it ends because the machine is
 // busy.
 func limited(t *testing.T, base string, transport http.RoundTripper, more ...webdelivery.Option) *webdelivery.Client {
@@ -138,7 +137,7 @@ func limited(t *testing.T, base string, transport http.RoundTripper, more ...web
 // client is limited without the limit of purges.
 func client(t *testing.T, base string, transport http.RoundTripper, more ...webdelivery.Option) *webdelivery.Client {
 	t.Helper()
-	return limited(t, base, transport, append(more, webdelivery.WithPurgeLimiter(unlimited{}))...)
+	return limited(t, base, transport, append(more, webdelivery.WithPurgeLimiter(fixture.Unlimited{}))...)
 }
 
 // transport returns a transport of HTTP/1.1 that keeps no connection beyond the test.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"runtime"
 	"slices"
 	"strings"
@@ -194,47 +193,4 @@ func (r *repeated) Read(p []byte) (int, error) {
 	r.text = r.text[n:]
 	r.left -= n
 	return n, nil
-}
-
-// raw is endless below HTTP.
-func raw(taken *atomic.Int64, begin, repeat string) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		conn, _, err := w.(http.Hijacker).Hijack()
-		if err != nil {
-			return
-		}
-		defer func() { _ = conn.Close() }()
-		for text := begin; err == nil && taken.Load() < ever; text = repeat {
-			var n int
-			n, err = io.WriteString(conn, text)
-			taken.Add(int64(n))
-		}
-	}
-}
-
-// The SDK's transport limits what comes before and behind a body: headers, interim responses, trailers. Only the size of
-// what net/http and the system buffer is above its limit.
-func TestEndlessHeaders(t *testing.T) {
-	t.Parallel()
-	for name, text := range map[string][2]string{
-		"many headers":        {"HTTP/1.1 200 OK\r\n", "X-A: " + strings.Repeat("a", 1000) + "\r\n"},
-		"one header":          {"HTTP/1.1 200 OK\r\nX-A: ", strings.Repeat("a", 1000)},
-		"status line":         {"HTTP/1.1 200 ", strings.Repeat("a", 1000)},
-		"early hints":         {"", "HTTP/1.1 103 Early Hints\r\nLink: </" + strings.Repeat("a", 900) + ">; rel=preload\r\n\r\n"},
-		"a chunk's extension": {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;", strings.Repeat("a", 1000)},
-		"trailers":            {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n", "X-A: " + strings.Repeat("a", 1000) + "\r\n"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var taken atomic.Int64
-			srv := httptest.NewServer(raw(&taken, text[0], text[1]))
-			defer srv.Close()
-			client, err := webdelivery.NewClient(srv.URL, fixture.Customer, webdelivery.BasicAuth(fixture.Username, fixture.Password), once)
-			require.NoError(t, err)
-			var e *webdelivery.Error
-			require.ErrorAs(t, fixture.GetTask.Call(t.Context(), client), &e)
-			assert.Less(t, taken.Load(), int64(ever))
-		})
-	}
 }
