@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -67,31 +66,6 @@ func TestSection44Domains(t *testing.T) {
 				assert.Equal(t, fmt.Sprintf("%s: uri_pattern %q", want, pattern), body.Description)
 				assert.Empty(t, f.Purged())
 			}
-		}
-	}
-}
-
-// Section 8: two purge requests per second and customer, in any window. Open point 39: rejected ones may count too.
-func TestSection8PurgeRate(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		cfg      testserver.Config
-		at       []int // in milliseconds
-		statuses []int
-	}{
-		{testserver.Config{}, []int{0, 900, 950, 999, 1000, 1899, 1900}, []int{201, 201, 503, 503, 201, 503, 201}},
-		{
-			testserver.Config{CountRefused: true},
-			[]int{0, 0, 500, 1000, 1400, 1500, 2399, 2499, 3400, 3500},
-			[]int{201, 201, 503, 201, 503, 503, 503, 503, 201, 201},
-		},
-	} {
-		f := start(t, tc.cfg)
-		now := 0
-		for i, at := range tc.at {
-			f.Clock().Advance(time.Duration(at-now) * time.Millisecond)
-			now = at
-			assert.Equal(t, tc.statuses[i], f.purge(onePurge).status, "at %d", at)
 		}
 	}
 }
