@@ -135,8 +135,7 @@ func (f fake) result(family string, pairs ...string) result {
 func TestSection25Dimensions(t *testing.T) {
 	t.Parallel()
 	f := startWithSample(t)
-	names := "event_timestamp_ms,event_severity,event_type,event_action,client_connection_remote_ip,client_ip,client_browser," +
-		"client_country_code,client_asn,rule_id,domain,property,waf_action,request_path"
+	const names = "event_timestamp_ms," + everything
 	got := f.result(events, "dimensions", names)
 	assert.Equal(t, columns(names), string(got.Columns))
 	assert.Equal(t, 7, got.Total, "what is in the future is not there")
