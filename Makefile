@@ -36,10 +36,8 @@ GREMLINS := github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0
 # these systems have the same files.
 PLATFORMS := linux/386 darwin/arm64 windows/amd64
 
-.PHONY: all ci test test-packages test-modules test-coverage test-portable lint tidy vuln platforms api api-check api-breaking \
+.PHONY: ci test test-packages test-modules test-coverage test-portable lint tidy vuln platforms api api-check api-breaking \
 	fuzz fmt bench mutation release release-check
-
-all: lint test
 
 ci: lint tidy vuln platforms api-check test fuzz
 
