@@ -334,9 +334,9 @@ func TestFallbackLocal(t *testing.T) {
 func TestSlots(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
-		limiter := w.process(options(w.Redis.Addr))
+		limiter, began := w.process(options(w.Redis.Addr)), time.Now()
 		permit := limiter.acquire(w)
-		assert.InDelta(w, 10, time.Until(permit.Expires).Seconds(), 5)
+		assert.WithinRange(w, permit.Expires, began.Add(5*time.Second), time.Now().Add(15*time.Second))
 		require.Equal(w, "1", w.slots())
 		permit.Done(w.Context(), time.Time{}, 0)
 		require.Equal(w, "0", w.slots())
@@ -350,11 +350,12 @@ func TestSlots(t *testing.T) {
 		require.NoError(w, limiter.wait(w.Context()))
 		assert.GreaterOrEqual(w, time.Since(arrived), time.Second)
 
+		began = time.Now()
 		for range 2 { // by processes that are killed
 			limiter.acquire(w)
 		}
-		require.ErrorIs(w, limiter.wait(w.Within(10*time.Second)), context.DeadlineExceeded)
-		require.NoError(w, limiter.wait(w.Within(25*time.Second)), "a slot that nobody frees is free after 16 s")
+		require.NoError(w, limiter.wait(w.Within(35*time.Second)))
+		assert.GreaterOrEqual(w, time.Since(began), 15*time.Second, "a slot that nobody frees is free after 16 s")
 
 		proxy := redistest.NewProxy(w.T, w.Redis.Addr, 300*time.Millisecond)
 		limiter = w.process(options(proxy.Addr))

