@@ -15,6 +15,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -127,31 +128,32 @@ func TestNewClientFromEnv(t *testing.T) {
 	}
 	var sent []string
 	requests := func() []string {
-		client, err := webdelivery.NewClientFromEnv(webdelivery.WithHTTPClient(&http.Client{
-			Transport: fixture.RoundTripper(func(r *http.Request) (*http.Response, error) {
-				_, password, _ := r.BasicAuth()
-				sent = append(sent, r.Method+" "+r.URL.String()+" "+password)
-				write(fixture.Password) // from now on
-				return &http.Response{StatusCode: 404, Body: http.NoBody, Header: http.Header{}}, nil
-			}),
-		}))
-		require.NoError(t, err)
-		for range 2 {
-			_, err = client.Tasks.Get(t.Context(), "7")
-			require.Error(t, err)
-		}
-		defer func() { sent = nil }()
+		sent = nil
+		synctest.Test(t, func(t *testing.T) { // at once, as a refused login cools down for a second
+			client, err := webdelivery.NewClientFromEnv(webdelivery.WithHTTPClient(&http.Client{
+				Transport: fixture.RoundTripper(func(r *http.Request) (*http.Response, error) {
+					_, password, _ := r.BasicAuth()
+					sent = append(sent, r.Method+" "+r.URL.String()+" "+password)
+					write(fixture.Password) // from now on
+					return fixture.Response(http.StatusNotFound, nil), nil
+				}),
+			}))
+			require.NoError(t, err)
+			for range 2 {
+				require.Error(t, fixture.GetTask.Call(t.Context(), client))
+			}
+		})
 		return sent
 	}
 	const base = "https://api.example.com/acme/v1"
 	with("WEBDELIVERY_DIALECT", " TasksPrefix = /ops , StartTimeParam=startime")
-	assert.Equal(t, slices.Repeat([]string{"GET " + base + "/ops/tasks/7 " + fixture.Password}, 2), requests())
+	assert.Equal(t, slices.Repeat([]string{"GET " + base + "/ops/tasks/task-1 " + fixture.Password}, 2), requests())
 	with("WEBDELIVERY_AUTH", "session")
 	assert.Equal(t, []string{"POST " + base + "/sessions " + fixture.Password}, requests(), "a refused login cools down")
 	write(yesterdays + "\r\n")
 	with("WEBDELIVERY_PASSWORD_FILE", file)
 	t.Setenv("WEBDELIVERY_PASSWORD", "")
-	assert.Equal(t, []string{"GET " + base + "/tasks/7 " + yesterdays, "GET " + base + "/tasks/7 " + fixture.Password}, requests())
+	assert.Equal(t, []string{"GET " + base + "/tasks/task-1 " + yesterdays, "GET " + base + "/tasks/task-1 " + fixture.Password}, requests())
 
 	wrong := map[string][]string{
 		"WEBDELIVERY_BASE_URL": {"https://api.example.com/acme/v1"}, "WEBDELIVERY_CUSTOMER": {"acme/v1"}, "WEBDELIVERY_USERNAME": {"a:b"},

@@ -397,8 +397,8 @@ func TestPauseIsTold(t *testing.T) {
 		want            time.Duration // the next slot comes sooner
 		err             error         // a purge that would have to wait too long ends at once
 	}{
-		{"https://api.example.com", "20", 20 * time.Second, webdelivery.ErrBadRequest},
-		{"https://API.example.com.:443/root/", "3600", 5 * time.Minute, webdelivery.ErrRateLimited},
+		{"https://told.example.com", "20", 20 * time.Second, webdelivery.ErrBadRequest},
+		{"https://TOLD.example.com.:443/root/", "3600", 5 * time.Minute, webdelivery.ErrRateLimited},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			time.Sleep(time.Duration(i)) // a bubble knows what an earlier one left behind by its later times
@@ -417,7 +417,7 @@ func TestPauseIsTold(t *testing.T) {
 			assert.Less(t, time.Since(began), time.Minute)
 			assert.Equal(t, []time.Duration{tt.want}, paused)
 			assert.Contains(t, log.String(), "purge limiter not paused")
-			assert.Equal(t, map[any]any{"https://api.example.com/acme": true}, maps.Collect(l.customers.Range))
+			assert.Equal(t, map[any]any{"https://told.example.com/acme": true}, maps.Collect(l.customers.Range))
 		})
 	}
 }
