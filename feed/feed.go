@@ -48,8 +48,7 @@ type Reader struct {
 	Entries []string // as in the feeds, without surrounding spaces
 	Places  []string // feed and line of each entry, such as feed.txt:3
 
-	transport http.RoundTripper // for downloads; default http.DefaultTransport
-	limit     int               // maximum number of entries in a feed; default maxEntries
+	limit int // maximum number of entries in a feed; default maxEntries
 }
 
 // Read reads feeds, each a file name or an http or https URL, and stops at the first error. The error names the feed
@@ -89,7 +88,7 @@ func (r *Reader) readFile(ctx context.Context, name string) error {
 func (r *Reader) download(request *http.Request) error {
 	name := request.URL.Scheme + "://" + request.URL.Host + request.URL.EscapedPath() // the rest may contain keys
 	request.Header.Set("Accept-Encoding", "gzip")                                     // net/http's own would hide the length
-	response, err := (&http.Client{Transport: r.transport, Timeout: cmp.Or(r.Timeout, 30*time.Second)}).Do(request)
+	response, err := (&http.Client{Timeout: cmp.Or(r.Timeout, 30*time.Second)}).Do(request)
 	if err != nil {
 		err = errors.Unwrap(err) // drops the URL at its beginning
 		if strings.Contains(err.Error(), "Location header") {

@@ -16,6 +16,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go/internal/fixture"
 )
 
 func TestFormats(t *testing.T) {
@@ -158,22 +160,18 @@ func TestDownload(t *testing.T) {
 	}
 }
 
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
 // A download of a silent server ends with its timeout or its context.
-func TestSilentFeeds(t *testing.T) {
-	t.Parallel()
+func TestSilentFeeds(t *testing.T) { //nolint:paralleltest // it replaces http.DefaultTransport
+	defer func(before http.RoundTripper) { http.DefaultTransport = before }(http.DefaultTransport)
+	http.DefaultTransport = fixture.RoundTripper(func(r *http.Request) (*http.Response, error) {
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	})
 	synctest.Test(t, func(t *testing.T) {
-		silent := roundTripper(func(r *http.Request) (*http.Response, error) {
-			<-r.Context().Done()
-			return nil, r.Context().Err()
-		})
 		for timeout, ends := range map[time.Duration]time.Duration{0: 30 * time.Second, time.Minute: time.Minute, 2 * time.Hour: time.Hour} {
 			interrupted, stop := context.WithTimeout(t.Context(), time.Hour)
 			began := time.Now()
-			r := Reader{Timeout: timeout, transport: silent}
+			r := Reader{Timeout: timeout}
 			err := r.Read(interrupted, "http://192.0.2.1/silent?key=secret")
 			stop()
 			require.ErrorIs(t, err, context.DeadlineExceeded)
