@@ -77,11 +77,14 @@ func TestOneProcessIsBroken(t *testing.T) {
 func TestAllProcessesAreBroken(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
-		_, err := w.queue(w.rdb(), w.brokenClients()["old password"], brief).Purge(w.Soon(), object(1))
+		q, err := w.queue(w.rdb(), w.brokenClients()["old password"], brief), error(redisqueue.ErrRedis)
+		for errors.Is(err, redisqueue.ErrRedis) { // if the machine stalls for 3 s, go-redis gives up
+			_, err = q.Purge(w.Soon(), object(1))
+		}
 		require.ErrorIs(w, err, webdelivery.ErrUnauthorized)
 		assert.Equal(w, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
 		sent := w.Service.Count(http.MethodPost, "/cache/purge")
-		assert.Contains(w, []int{3, 4, 5}, sent, "on a busy machine, a lease may end too early")
+		assert.Contains(w, []int{3, 4, 5, 6}, sent, "more than 3 only on a busy machine, where a lease may end too early")
 	})
 }
 
@@ -205,11 +208,16 @@ func TestRedisHangs(t *testing.T) {
 		w.queued(other, 2)
 		w.Redis.Signal(w.T, "STOP")
 		began := time.Now()
-		require.ErrorIs(w, closing.Close(w.Within(100*time.Millisecond)), context.DeadlineExceeded)
+		err := closing.Close(w.Within(100 * time.Millisecond))
 		assert.Less(w, time.Since(began), 35*time.Second, "with go-redis's defaults, a command takes up to 40 s")
-		require.ErrorIs(w, waitClosing()[0], webdelivery.ErrQueueClosed)
+		if err != nil {
+			require.ErrorIs(w, err, context.DeadlineExceeded)
+			require.ErrorIs(w, waitClosing()[0], webdelivery.ErrQueueClosed)
+		} else { // if the machine stalls, the call has failed before
+			require.ErrorIs(w, waitClosing()[0], redisqueue.ErrRedis)
+		}
 		require.NoError(w, slow.Close())
-		_, err := other.Purge(w.Within(500*time.Millisecond), object(5))
+		_, err = other.Purge(w.Within(500*time.Millisecond), object(5))
 		require.ErrorIs(w, err, context.DeadlineExceeded)
 		assert.Equal(w, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
 		err = wait()[0]
