@@ -89,19 +89,19 @@ func simulate(t *testing.T, loads []load) (waits [][]time.Duration, failed int, 
 	return waits, failed, s
 }
 
-// Processes that share nothing divide the limit, and small ones find room beside greedy ones. The bounds are wide,
-// because every run is different.
+// Processes that share nothing divide the limit, and small ones find room beside greedy ones. Every run is different: the
+// bounds are at least twice what the worst of a hundred runs has. What waits longest tells nothing, as it is luck.
 func TestShares(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		name          string
-		loads         []load
-		greedy        int // the first of the loads, whose waits do not count
-		median, worst time.Duration
-		failed        int // of all runs
+		name         string
+		loads        []load
+		greedy       int           // the first of the loads, whose waits do not count
+		median, most time.Duration // of the waits: half of them, and nine of ten
+		failed       int           // of all runs
 	}{
-		{"20 that purge now and then", slices.Repeat([]load{load(20 * time.Second)}, 20), 0, time.Second, 20 * time.Second, 0},
-		{"5 of these beside 3 that are greedy", append(make([]load, 3), slices.Repeat([]load{load(10 * time.Second)}, 5)...), 3, 5 * time.Second, time.Minute, 10},
+		{"20 that purge now and then", slices.Repeat([]load{load(20 * time.Second)}, 20), 0, time.Second, 5 * time.Second, 0},
+		{"5 of these beside 3 that are greedy", append(make([]load, 3), slices.Repeat([]load{load(10 * time.Second)}, 5)...), 3, 5 * time.Second, 20 * time.Second, 10},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -124,10 +124,10 @@ func TestShares(t *testing.T) {
 			}
 			slices.Sort(some)
 			assert.Less(t, some[len(some)/2], tt.median)
-			assert.Less(t, some[len(some)*99/100], tt.worst)
+			assert.Less(t, some[len(some)*9/10], tt.most)
 			assert.LessOrEqual(t, failed, tt.failed)
 			assert.Less(t, refused, 2*accepted)
-			assert.Less(t, unequal/float64(runs), 2.5, "the greedy ones have shares of the same size, more or less")
+			assert.Less(t, unequal/float64(runs), 5., "the greedy ones have shares of the same size, more or less")
 		})
 	}
 }
