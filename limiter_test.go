@@ -303,12 +303,12 @@ func TestAPauseWhileTheLimiterWaits(t *testing.T) {
 func TestABrokenLimiter(t *testing.T) {
 	t.Parallel()
 	waits := 0
-	s := with(webdelivery.WithPurgeLimiter(limiter{wait: func(context.Context) error {
+	s := with(webdelivery.WithPurgeLimiter(limiter(func(context.Context) error {
 		if waits++; waits == 3 {
 			panic("limiter")
 		}
 		return fmt.Errorf("the first line\nand the password %s: %w", fixture.Password, assert.AnError)
-	}}))
+	})))
 	fixture.InFakeTime(t, s, func(f *fixture.Fixture) {
 		_, queued := f.NewQueue(webdelivery.QueueOptions{}).Purge(f.Context(), webdelivery.Exact(fixture.AnObject))
 		for _, err := range []error{queued, fixture.Submit.Call(f.Context(), f.Client)} {
@@ -423,11 +423,9 @@ func TestPauseIsTold(t *testing.T) {
 }
 
 // limiter is a Limiter that calls a function.
-type limiter struct {
-	wait func(context.Context) error
-}
+type limiter func(context.Context) error
 
-func (l limiter) Wait(ctx context.Context) error { return l.wait(ctx) }
+func (l limiter) Wait(ctx context.Context) error { return l(ctx) }
 
 // ending is a way in which a purge ends and leaves its slot.
 type ending struct {
@@ -466,20 +464,17 @@ func endings() []ending {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	})
+	sends := func(send fixture.RoundTripper) func(f *fixture.Fixture) {
+		return func(f *fixture.Fixture) { f.HTTP.Transport = send }
+	}
 	// silent is a transport that reports no connections, and waits for the context.
-	silent := func(f *fixture.Fixture) {
-		f.HTTP.Transport = fixture.RoundTripper(func(r *http.Request) (*http.Response, error) {
-			_, _ = io.Copy(io.Discard, r.Body)
-			<-r.Context().Done()
-			return nil, r.Context().Err()
-		})
-	}
-	failing := func(f *fixture.Fixture) {
-		f.HTTP.Transport = fixture.RoundTripper(func(*http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF })
-	}
-	panicking := func(f *fixture.Fixture) {
-		f.HTTP.Transport = fixture.RoundTripper(func(*http.Request) (*http.Response, error) { panic("transport") })
-	}
+	silent := sends(func(r *http.Request) (*http.Response, error) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	})
+	failing := sends(func(*http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF })
+	panicking := sends(func(*http.Request) (*http.Response, error) { panic("transport") })
 	never, short := testserver.Fault{Delay: time.Hour}, []webdelivery.Option{webdelivery.WithAttemptTimeout(2 * time.Second)}
 	return []ending{
 		{name: "a response at once", status: 201},

@@ -516,7 +516,7 @@ func TestShortCallsBesideLongOnes(t *testing.T) {
 // Callers wait for room in order. The end of the caller's context and Close end the wait.
 func TestRoom(t *testing.T) {
 	t.Parallel()
-	slow := limiter{wait: func(context.Context) error { time.Sleep(10 * time.Second); return nil }}
+	slow := limiter(func(context.Context) error { time.Sleep(10 * time.Second); return nil })
 	inSteps(t, webdelivery.QueueOptions{MaxPending: 2, MaxURIs: 2}, webdelivery.WithPurgeLimiter(slow), "", func(s *refusing) {
 		ctx, cancel := context.WithCancel(s.Context())
 		first, second, third := s.start(s.Context(), "ab"), s.start(ctx, "c"), s.start(s.Context(), "d")
@@ -622,12 +622,12 @@ func TestWhyACallerLeft(t *testing.T) {
 	never := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 	known := &lender{why: errors.New("the next permit comes in 5s"), acquire: func(ctx context.Context) (time.Time, error) { return time.Time{}, never(ctx) }}
 	asked := 0
-	one := limiter{wait: func(ctx context.Context) error {
+	one := limiter(func(ctx context.Context) error {
 		if asked++; asked == 1 {
 			return nil
 		}
 		return never(ctx)
-	}}
+	})
 	all, underWay := webdelivery.WithPurgeLimiter(new(permits)), " while the purge was under way"
 	for _, tt := range []struct {
 		limit   webdelivery.Option
@@ -635,7 +635,7 @@ func TestWhyACallerLeft(t *testing.T) {
 		why     string
 		outcome webdelivery.Outcome
 	}{
-		{webdelivery.WithPurgeLimiter(limiter{wait: never}), testserver.Fault{}, " before the purge was sent\n", webdelivery.OutcomeNotApplied},
+		{webdelivery.WithPurgeLimiter(limiter(never)), testserver.Fault{}, " before the purge was sent\n", webdelivery.OutcomeNotApplied},
 		{webdelivery.WithSharedLimiter(known), testserver.Fault{}, " before the purge was sent: the next permit comes in 5s\n", webdelivery.OutcomeNotApplied},
 		{all, testserver.Fault{Status: 429}, " while the service refused purges as too fast\n", webdelivery.OutcomeNotApplied},
 		{webdelivery.WithPurgeLimiter(one), testserver.Fault{Status: 400}, underWay + "\n", webdelivery.OutcomeNotApplied},
@@ -719,13 +719,13 @@ func TestRefusedHostsTravelApart(t *testing.T) {
 func TestPermitsOfParts(t *testing.T) {
 	t.Parallel()
 	asked := 0
-	failing := limiter{wait: func(context.Context) error {
+	failing := limiter(func(context.Context) error {
 		if asked++; asked == 1 {
 			return nil
 		}
 		time.Sleep(half)
 		return assert.AnError
-	}}
+	})
 	inSteps(t, webdelivery.QueueOptions{}, webdelivery.WithPurgeLimiter(failing), "b", func(s *refusing) {
 		lost := ended{failed: "ab", why: assert.AnError, outcome: webdelivery.OutcomeNotApplied, after: time.Second}
 		assert.Equal(s, lost, <-s.start(s.Context(), "ab"))
