@@ -375,9 +375,11 @@ func TestOneClientForManyGoroutines(t *testing.T) {
 // A client of net/http without a Transport has that of net/http.
 func TestAnHTTPClientWithoutATransport(t *testing.T) { //nolint:paralleltest // it replaces http.DefaultTransport
 	defer func(before http.RoundTripper) { http.DefaultTransport = before }(http.DefaultTransport)
-	http.DefaultTransport = fixture.RoundTripper(func(*http.Request) (*http.Response, error) { return fixture.Response(404, nil), nil })
-	client, err := webdelivery.NewClient("https://api.example.com", fixture.Customer, webdelivery.BasicAuth(fixture.Username, fixture.Password),
-		webdelivery.WithHTTPClient(&http.Client{}))
+	http.DefaultTransport = fixture.RoundTripper(func(*http.Request) (*http.Response, error) {
+		return fixture.Response(http.StatusNotFound, nil), nil
+	})
+	client, err := webdelivery.NewClient("https://api.example.com", fixture.Customer,
+		webdelivery.BasicAuth(fixture.Username, fixture.Password), webdelivery.WithHTTPClient(&http.Client{}))
 	require.NoError(t, err)
 	require.ErrorIs(t, fixture.GetTask.Call(t.Context(), client), webdelivery.ErrNotFound)
 }
@@ -437,7 +439,8 @@ func TestHTTP2BlackHole(t *testing.T) {
 // A server that closes idle connections after 20 s never closes one during a request: the client closes it earlier.
 func TestServerClosesIdleConnectionAsPOSTIsSent(t *testing.T) {
 	t.Parallel()
-	overDefault(t, fixture.Setup{Server: testserver.Config{IdleTimeout: 20 * time.Second}}, func(f *fixture.Fixture, _ *http.Transport) {
+	s := fixture.Setup{Server: testserver.Config{IdleTimeout: 20 * time.Second}}
+	overDefault(t, s, func(f *fixture.Fixture, _ *http.Transport) {
 		for range 20 {
 			require.ErrorIs(f, fixture.PostWrite.Call(f.Context(), f.Client), webdelivery.ErrNotFound, "not without a response")
 			time.Sleep(20 * time.Second)

@@ -124,7 +124,8 @@ func TestOptions(t *testing.T) {
 		}},
 		"refused purges": {[]webdeliverytest.Option{webdeliverytest.WithRefusedPurgesCounted()}, func(t *testing.T, w wire) {
 			// Open point 39.
-			assert.Equal(t, []int{201, 201, 503, 201, 503, 503, 503, 503, 201, 201}, w.purgesAt(0, 0, 500, 1000, 1400, 1500, 2399, 2499, 3400, 3500))
+			assert.Equal(t, []int{201, 201, 503, 201, 503, 503, 503, 503, 201, 201},
+				w.purgesAt(0, 0, 500, 1000, 1400, 1500, 2399, 2499, 3400, 3500))
 		}},
 		"purge duration": {[]webdeliverytest.Option{webdeliverytest.WithPurgeDuration(time.Hour)}, func(t *testing.T, w wire) {
 			assert.Equal(t, []bool{true, false}, pending(t, w, time.Hour-time.Second, time.Second))

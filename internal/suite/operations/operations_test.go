@@ -54,7 +54,8 @@ func TestTheFakeKnowsEveryOperation(t *testing.T) {
 	for _, op := range operations.All() {
 		t.Run(op.String(), func(t *testing.T) {
 			t.Parallel()
-			fixture.InFakeTime(t, fixture.Setup{Server: testserver.Config{EventsPerSecond: operations.EventRate}}, func(f *fixture.Fixture) { try(f, op) })
+			s := fixture.Setup{Server: testserver.Config{EventsPerSecond: operations.EventRate}}
+			fixture.InFakeTime(t, s, func(f *fixture.Fixture) { try(f, op) })
 		})
 	}
 }
