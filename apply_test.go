@@ -242,6 +242,9 @@ func TestApplyWithFaults(t *testing.T) {
 		"a removal is refused":          {"192.0.2.9", "192.0.2.1", false, []fault{{Method: http.MethodDelete, Status: 403}}, webdelivery.ErrForbidden, 1, 0, 1},
 		"the last reading is refused":   {"192.0.2.9", "192.0.2.1", false, []fault{{Method: http.MethodGet, Skip: 3, Status: 403}}, webdelivery.ErrForbidden, 1, 1, 1},
 		"an entry is already gone":      {"192.0.2.9", "", false, []fault{{Method: http.MethodDelete, Count: 1, Status: 404, Execute: true}}, nil, 0, 1, 0},
+		"a removal is always lost": {
+			"192.0.2.9", "", false, []fault{{Method: http.MethodDelete, Cut: testserver.CutAfterRead}}, new(*webdelivery.Error), 0, 0, 0,
+		},
 		"some removals are refused": {
 			strings.Join(fixture.Addresses(40), " "), "", false, []fault{{Method: http.MethodDelete, Skip: 20, Status: 403}}, webdelivery.ErrForbidden, 0, 20, 0,
 		},

@@ -154,9 +154,10 @@ func TestPartialErrors(t *testing.T) {
 			fixture.WithList(t, fixture.Setup{}, nil, func(f *fixture.Fixture) {
 				tt.fault.Method = http.MethodPost
 				f.AddFault(tt.fault)
-				_, err := f.Client.NetworkLists.AddEntries(f.Context(), fixture.ListID, all)
+				tasks, err := f.Client.NetworkLists.AddEntries(f.Context(), fixture.ListID, all)
 				var partial *webdelivery.PartialError
 				require.ErrorAs(f, err, &partial)
+				assert.Len(f, tasks, tt.accepted/5000)
 				assert.Equal(f, all, slices.Concat(partial.Accepted, partial.Unknown, partial.NotAccepted))
 				assert.Equal(f, []int{tt.accepted, tt.unknown, tt.not}, []int{len(partial.Accepted), len(partial.Unknown), len(partial.NotAccepted)})
 				assert.Equal(f, tt.not == 12_000, webdelivery.OutcomeOf(err) == webdelivery.OutcomeNotApplied)
@@ -205,11 +206,15 @@ func TestRemoveEntries(t *testing.T) {
 		}
 		assert.Len(f, f.Srv.Requests(), requests)
 	})
-	fixture.WithList(t, fixture.Setup{}, nil, func(f *fixture.Fixture) { // one of two that mean the same stays
+	fixture.WithList(t, fixture.Setup{}, nil, func(f *fixture.Fixture) { // two mean the same; then one of them stays
 		show(f, "192.0.2.1", "192.0.2.1/32")
+		f.AddFault(testserver.Fault{Method: http.MethodDelete, Count: 2, Status: 200, Body: `{"task_id":"t"}`})
+		result, err := f.Client.NetworkLists.RemoveEntries(f.Context(), fixture.ListID, []string{"192.0.2.1"})
+		require.NoError(f, err)
+		assert.Equal(f, []string{"t", "t"}, result.Tasks)
 		f.AddFault(testserver.Fault{Method: http.MethodDelete, Path: oneList + "/e0", Status: 204})
 		f.AddFault(testserver.Fault{Method: http.MethodDelete, Delay: 1, Status: http.StatusForbidden})
-		_, err := f.Client.NetworkLists.RemoveEntries(f.Context(), fixture.ListID, []string{"192.0.2.1"})
+		_, err = f.Client.NetworkLists.RemoveEntries(f.Context(), fixture.ListID, []string{"192.0.2.1"})
 		var partial *webdelivery.PartialError
 		require.ErrorAs(f, err, &partial)
 		assert.Equal(f, []string{"192.0.2.1"}, partial.Unknown)

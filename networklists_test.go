@@ -209,7 +209,8 @@ func TestGetByName(t *testing.T) {
 		require.ErrorIs(f, err, webdelivery.ErrInvalid)
 		assert.Len(f, f.Srv.Requests(), sent)
 		// A service may show deprecated lists without being asked.
-		f.AddFault(testserver.Fault{Path: "/config/networklists", Status: 200, Body: `{"items":[{"id":"l","name":"old","deprecated":true}],"total":1}`})
+		shown := fmt.Sprintf(`{"items":[{"id":%q,"name":"old","deprecated":true}],"total":1}`, listNumber(2004))
+		f.AddFault(testserver.Fault{Path: "/config/networklists", Status: 200, Body: shown})
 		_, err = f.Client.NetworkLists.GetByName(f.Context(), "old")
 		require.ErrorIs(f, err, webdelivery.ErrNotFound)
 	})

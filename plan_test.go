@@ -607,6 +607,11 @@ func TestPlansOfOneKind(t *testing.T) {
 		assert.ElementsMatch(f, append(slices.Concat(all[:3], all[6:23]), "203.0.113.7"), f.Srv.Entries(fixture.ListID))
 
 		assert.Len(f, plan(f, webdelivery.PlanOptions{RemoveOnly: true, Aggregate: true}, all[0], all[1]).Remove, 2, "entries are not merged")
+		office := []netip.Prefix{netip.MustParsePrefix(all[0] + "/32"), netip.MustParsePrefix(all[23] + "/32")}
+		left := plan(f, webdelivery.PlanOptions{RemoveOnly: true, LeaveOut: office}, all[0], all[1])
+		out := plan(f, webdelivery.PlanOptions{AddOnly: true, LeaveOut: office}, all[23], "203.0.113.8")
+		assert.Equal(f, [][]string{all[:1], all[1:2]}, [][]string{left.LeftOut, removals(left)})
+		assert.Equal(f, [][]string{all[23:], {"203.0.113.8"}}, [][]string{out.LeftOut, out.Add})
 		f.Srv.ChangeEntries(fixture.ListID, []string{all[3]}, []string{all[20]})
 		require.NoError(f, apply(f, more))
 		assert.Contains(f, f.Srv.Entries(fixture.ListID), all[20], "it is added again")
@@ -620,6 +625,14 @@ func TestPlansOfOneKind(t *testing.T) {
 			require.NoError(f, apply(f, p))
 		}
 		assert.Equal(f, all[8:20], f.Srv.Entries(fixture.ListID))
+	})
+	fixture.WithList(t, fixture.Setup{}, all[:20], func(f *fixture.Fixture) { // somebody else takes the last place of the list
+		limited, p := f.Client.Limited(21, 21).NetworkLists, plan(f, addOnly, all[20])
+		_, err := limited.Plan(f.Context(), fixture.ListID, all[19:22], addOnly)
+		require.ErrorContains(f, err, "plan refused: desired: the list would hold 22 entries, but at most 21 are allowed")
+		f.Srv.ChangeEntries(fixture.ListID, []string{"203.0.113.7"}, nil)
+		_, err = limited.Apply(f.Context(), p, webdelivery.ApplyOptions{})
+		require.ErrorContains(f, err, "plan refused: add: the list would hold 22 entries, but at most 21 are allowed")
 	})
 	fixture.WithList(t, fixture.Setup{}, nil, func(f *fixture.Fixture) { // the entry of an id is exchanged
 		restore := show(f, all[:2]...)

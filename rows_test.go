@@ -221,7 +221,7 @@ func TestRowsThatAreWrong(t *testing.T) {
 // number of goroutines may read them, also a clone of a row that was scanned before, while the stream goes on.
 func TestRow(t *testing.T) {
 	t.Parallel()
-	const count = 20_000 // more than a block of memory holds
+	const count = 30_000 // more than two blocks of memory hold
 	rows := make([]string, count)
 	for i := range rows {
 		rows[i] = fmt.Sprintf(`["text %d", %d ]`, i, i)

@@ -199,6 +199,7 @@ func TestAll(t *testing.T) {
 		{"more were added than the limit", rowsOf(1, 2), rowsOf(1002, 1300), 1002, "1002", &incomplete{Got: 1002, Total: 1300}},
 		{"as many as the limit", rowsOf(1, 2), rowsOf(1002, 1002), 1002, "1002", &incomplete{Got: 1002, Total: 1002}},
 		{"as many as the limit, and a total that is too small", rowsOf(1, 2), rowsOf(1002, 5), 1002, "1002", &incomplete{Got: 1002, Total: 5}},
+		{"as many as a limit of the service's own", rowsOf(1, 2), `{"query":{"limit":2},` + rowsOf(2, 2)[1:], 2, "1002", &incomplete{Got: 2, Total: 2}},
 		{"a limit that the service ignores", rowsOf(1, 2), rowsOf(1003, 1003), 1003, "1002", nil},
 		{"fewer arrive", rowsOf(1, 3), rowsOf(2, 3), 2, "1003", &incomplete{Got: 2, Total: 3}},
 		{"a replica that lags has fewer", rowsOf(1, 3), rowsOf(2, 2), 2, "1003", &incomplete{Got: 2, Total: 3}},

@@ -66,3 +66,20 @@ func TestADamagedResult(t *testing.T) {
 		assert.Equal(t, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(got.err), text)
 	}
 }
+
+// Only what the service has refused alone is certainly not applied: an earlier sender may have sent the rest.
+func TestOutcomesAfterAnEarlierSender(t *testing.T) {
+	t.Parallel()
+	all := &webdelivery.QueueError{Outcome: webdelivery.OutcomeNotApplied}
+	refused := &webdelivery.Error{StatusCode: http.StatusBadRequest}
+	for _, err := range []error{refused, webdelivery.ErrHostRefused, errors.New("no permit")} {
+		all.Failures = append(all.Failures, webdelivery.URIFailure{Err: err, Outcome: webdelivery.OutcomeNotApplied})
+	}
+	assert.EqualError(t, faultOf(result{err: all}), "no permit")
+	outcomes := []webdelivery.Outcome{all.Outcome}
+	for _, f := range all.Failures {
+		outcomes = append(outcomes, f.Outcome)
+	}
+	const unknown = webdelivery.OutcomeUnknown
+	assert.Equal(t, []webdelivery.Outcome{unknown, webdelivery.OutcomeNotApplied, unknown, unknown}, outcomes)
+}

@@ -135,6 +135,9 @@ func TestEnqueue(t *testing.T) {
 		receipts, err := w.result(other, id)
 		require.NoError(w, err)
 		assert.Contains(w, receipts[0].StatusURI, fmt.Sprint(receipts[0].TransactionID))
+		left, err := time.ParseDuration(w.Do("PTTL "+w.Do("KEYS *:result:"+id)) + "ms")
+		require.NoError(w, err)
+		assert.Greater(w, left, 50*time.Minute, "Options.Keep is an hour")
 	})
 }
 
@@ -156,6 +159,14 @@ func TestWait(t *testing.T) {
 			}
 		}
 		assert.Len(w, w.Service.Purged(), 1)
+
+		w.Service.Fail(webdeliverytest.FaultRule{Path: "/cache/purge", Count: 1, Status: http.StatusRequestEntityTooLarge})
+		receipts, err := q.Purge(w.Soon(), object(1), object(2)) // in two requests
+		require.NoError(w, err)
+		require.Len(w, receipts, 2)
+		for _, r := range receipts {
+			assert.Positive(w, w.Service.Count(http.MethodGet, fmt.Sprint("/transactions/", r.TransactionID)))
+		}
 	}, webdeliverytest.WithPurgeDuration(0))
 }
 

@@ -96,8 +96,10 @@ func TestOptions(t *testing.T) {
 			assert.Equal(t, []int{400, 201}, []int{w.purge("www.example.com/"), w.purge("www.example.net/")})
 			status, _ := w.get("/config/networklists")
 			assert.Equal(t, 200, status)
-			status, _ = w.get("/config/networklists", as("eve", "p"))
-			assert.Equal(t, 403, status)
+			for _, path := range []string{"", "/l", "/l/entries", "/l/entries/e"} {
+				status, _ = w.get("/config/networklists"+path, as("eve", "p"))
+				assert.Equal(t, 403, status, path)
+			}
 			status, _ = w.get("/tasks", as("alice", "correct-horse-battery"))
 			assert.Equal(t, 401, status)
 		}},

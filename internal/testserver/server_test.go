@@ -2,7 +2,9 @@ package testserver_test
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -73,4 +75,22 @@ func TestSection45BasicCredentials(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, resp.Body.Close())
 	assert.Equal(t, 401, resp.StatusCode)
+}
+
+// Sections 4.1 and 4.6: an item of a collection must pass all filters.
+func TestSection4FiltersOfCollections(t *testing.T) {
+	t.Parallel()
+	f := start(t, testserver.Config{})
+	for _, deprecated := range []bool{false, true} {
+		for _, kind := range []string{"IP", "GEO"} {
+			f.AddNetworkList(testserver.NetworkListSpec{Type: kind, Deprecated: deprecated})
+			f.AddTask(testserver.TaskSpec{Status: kind, Operation: strconv.FormatBool(deprecated)})
+		}
+	}
+	for path, total := range map[string]int{
+		"/config/networklists?type=IP": 1, "/config/networklists?deprecated=true": 4, "/config/networklists?type=IP&deprecated=true": 2,
+		"/tasks?status=IP": 2, "/tasks?operation=true": 2, "/tasks?status=IP&operation=true": 1,
+	} {
+		assert.Contains(t, f.get(path).body, fmt.Sprintf(`"total":%d`, total), path)
+	}
 }

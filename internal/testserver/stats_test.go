@@ -197,7 +197,9 @@ func TestSection42Filters(t *testing.T) {
 	assert.Equal(t, `[["CUSTOM",1],["RATE_LIMIT_IP",1]]`, string(f.result(requests, "filters", "client_country_code==CN").Rows))
 	assert.Equal(t, 400, f.data(requests, "filters", "client_ip==203.0.113.1").status)
 	assert.Equal(t, 400, f.data(requests, "filters", "event_timestamp_ms==2026-11-20T00:00:00.000").status)
-	assert.Equal(t, 400, f.data(wafTop+"ruleid", "filters", "client_asn==1").status)
+	for name, value := range map[string]string{"filters": "client_asn==1", "limit": "5", "sortby": "hits"} {
+		assert.Equal(t, 400, f.data(wafTop+"ruleid", name, value).status, name)
+	}
 }
 
 // Section 4.3: which events belong to which family, and how they are counted.
@@ -228,5 +230,19 @@ func TestSection43Families(t *testing.T) {
 		got := f.result(tc.family, "dimensions", tc.dimensions)
 		assert.Equal(t, tc.rows, string(got.Rows), "%s %s", tc.family, tc.dimensions)
 		assert.Equal(t, columns(tc.dimensions+",hits"), string(got.Columns))
+	}
+}
+
+// Sections 6 and 8: how long events exist, raw and in each granularity.
+func TestSection8Retention(t *testing.T) {
+	t.Parallel()
+	f := start(t, testserver.Config{})
+	for _, days := range []int{0, 3, 4, 7, 8, 31, 32, 400} {
+		f.AddEvents(testserver.Event{Time: noon.AddDate(0, 0, -days), Type: testserver.TypeBlockIP})
+	}
+	all := []string{"dimensions", "event_timestamp_ms", "starttime", "2025-01-01T00:00:00"}
+	assert.Equal(t, 2, f.result(events, all...).Total)
+	for granularity, total := range map[string]int{"5minute": 4, "hour": 6, "day": 8} {
+		assert.Equal(t, total, f.result(shaping, append(all, "granularity", granularity)...).Total, granularity)
 	}
 }
