@@ -70,16 +70,24 @@ func remote(err error) *RemoteError {
 	return e
 }
 
-// failed returns the error of a call all of whose URIs fail because of cause, unless that names its URIs already.
-func failed(uris []webdelivery.PurgeURI, cause error, o webdelivery.Outcome) error {
+// failed returns the error of a call whose URIs fail because of cause, but for those that have failed before, unless cause
+// names its URIs already.
+func failed(uris []webdelivery.PurgeURI, cause error, o webdelivery.Outcome, before ...webdelivery.URIFailure) error {
 	if _, ok := errors.AsType[*webdelivery.QueueError](cause); ok || cause == nil {
 		return cause
 	}
-	all, seen := &webdelivery.QueueError{Outcome: o}, map[webdelivery.PurgeURI]bool{}
+	failures := map[webdelivery.PurgeURI]webdelivery.URIFailure{}
 	for _, uri := range uris {
-		if !seen[uri] {
-			seen[uri] = true
-			all.Failures = append(all.Failures, webdelivery.URIFailure{URI: uri, Err: cause, Outcome: o})
+		failures[uri] = webdelivery.URIFailure{URI: uri, Err: cause, Outcome: o}
+	}
+	for _, f := range before {
+		failures[f.URI] = f
+	}
+	all := &webdelivery.QueueError{Outcome: o}
+	for _, uri := range uris {
+		if f, ok := failures[uri]; ok {
+			all.Failures = append(all.Failures, f)
+			delete(failures, uri)
 		}
 	}
 	return all

@@ -167,6 +167,14 @@ func TestWait(t *testing.T) {
 		for _, r := range receipts {
 			assert.Positive(w, w.Service.Count(http.MethodGet, fmt.Sprint("/transactions/", r.TransactionID)))
 		}
+
+		w.Service.FailTransactions(1, "FAILED", "2 caches are silent", 504)
+		_, err = q.Purge(w.Soon(), object(1), webdelivery.Exact("https://www.example.org/"))
+		both, _ := errors.AsType[*webdelivery.QueueError](err)
+		require.Len(w, both.Failures, 2)
+		require.ErrorAs(w, both.Failures[0].Err, new(*webdelivery.TransactionError))
+		require.ErrorIs(w, both.Failures[1].Err, webdelivery.ErrBadRequest)
+		assert.Equal(w, webdelivery.OutcomeNotApplied, both.Failures[1].Outcome)
 	}, webdeliverytest.WithPurgeDuration(0))
 }
 

@@ -244,7 +244,11 @@ func (q *Queue) purge(ctx context.Context, t *term, e *entry) {
 	}
 	for i := 0; q.options.Wait && i < len(r.receipts); i++ {
 		if err := q.transaction(ctx, t, r.receipts[i].TransactionID); err != nil {
-			r.err = failed(e.uris, err, webdelivery.OutcomeUnknown)
+			var before webdelivery.QueueError
+			if refused, ok := errors.AsType[*webdelivery.QueueError](r.err); ok {
+				before = *refused
+			}
+			r.err = failed(e.uris, err, webdelivery.OutcomeUnknown, before.Failures...)
 		}
 		stands = ctx.Err() == nil
 	}
