@@ -566,10 +566,7 @@ func TestPlanEndsWithTheContext(t *testing.T) {
 		ctx, cancel := context.WithCancel(f.Context())
 		_, err := f.Client.NetworkLists.Plan(ctx, fixture.ListID, fixture.Addresses(1), webdelivery.PlanOptions{
 			MaxRemove: -1,
-			Protect: func(webdelivery.NetworkListEntry) bool {
-				cancel()
-				return false
-			},
+			Protect:   func(webdelivery.NetworkListEntry) bool { cancel(); return false },
 		})
 		require.ErrorIs(f, err, context.Canceled)
 		assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))

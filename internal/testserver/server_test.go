@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -84,7 +83,7 @@ func TestSection4FiltersOfCollections(t *testing.T) {
 	for _, deprecated := range []bool{false, true} {
 		for _, kind := range []string{"IP", "GEO"} {
 			f.AddNetworkList(testserver.NetworkListSpec{Type: kind, Deprecated: deprecated})
-			f.AddTask(testserver.TaskSpec{Status: kind, Operation: strconv.FormatBool(deprecated)})
+			f.AddTask(testserver.TaskSpec{Status: kind, Operation: fmt.Sprint(deprecated)})
 		}
 	}
 	for path, total := range map[string]int{
