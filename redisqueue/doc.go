@@ -33,8 +33,9 @@
 //
 // A caller gets the error of senders that cannot purge after three of these and a lease. A call older than Options.Keep
 // is not sent any more; its error says so, with an unknown outcome. If a transaction fails, cannot be read, or has not
-// ended after an hour, all URIs of its calls that were not refused have that error. Only what the service has refused alone is "not applied":
-// an earlier sender may have sent the rest. Otherwise the results are those of a webdelivery.PurgeQueue.
+// ended after an hour, all URIs of its calls that were not refused have that error. Only what the service has refused
+// alone is "not applied": an earlier sender may have sent the rest. Otherwise the results are those of a
+// webdelivery.PurgeQueue.
 //
 // # If Redis fails
 //
