@@ -36,10 +36,10 @@ GREMLINS := github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0
 # these systems have the same files.
 PLATFORMS := linux/386 darwin/arm64 windows/amd64
 
-.PHONY: ci test test-packages test-modules test-coverage test-portable lint tidy vuln platforms api api-check api-breaking \
+.PHONY: ci test test-packages test-modules test-coverage test-portable test-386 lint tidy vuln platforms api api-check api-breaking \
 	fuzz fmt bench mutation release release-check
 
-ci: lint tidy vuln platforms api-check test fuzz
+ci: lint tidy vuln platforms api-check test test-386 fuzz
 
 # Every test runs with the race detector, but of the cases that a test generates only some (-short), as each takes ten times
 # as long with it. Those with many run again without it, all cases, and tell what they cover. The tests of the other modules
@@ -83,11 +83,14 @@ tidy:
 vuln:
 	$(JOINED) tools/vuln.sh . $(MODULES)
 
-# What users build compiles on every platform that differs, and what depends on the width of an int is tested with 32 bits.
-platforms:
+# What depends on the width of an int, where it has 32 bits.
+test-386:
 	GOARCH=386 go vet $(WIDTHS)
 	@if GOARCH=386 go test -run '^$$' ./filters >/dev/null 2>&1; then GOARCH=386 go test $(WIDTHS); else \
 		echo "386: NOT RUN, because this kernel starts no 32-bit program"; fi
+
+# What users build compiles on every platform that differs.
+platforms:
 	for p in $(PLATFORMS); do for m in . $(MODULES); do \
 		echo "$$p $$m"; (cd $$m && $(JOINED) GOOS=$${p%/*} GOARCH=$${p#*/} go build ./...) || exit 1; done; done
 
