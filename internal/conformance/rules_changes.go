@@ -34,8 +34,12 @@ func changeRules() []Rule {
 		}).on("192.0.2.1"),
 
 		stated("4.6", "POST of entries adds any addresses and CIDR ranges", func(p *probe) {
-			p.want(len(p.held()) == 4, "of four entries the list has %q", p.held())
-		}).on("192.0.2.1", "2001:db8::2", "198.51.100.0/24", "2001:db8:1::/48"),
+			p.emptied(func() {
+				r := p.post("192.0.2.1", "2001:db8::2", "198.51.100.0/24", "2001:db8:1::/48")
+				added := p.until(func() bool { return p.total() == 4 })
+				p.want(added, "%s returned %d, and of four entries the list has %q", r.request, r.status, p.held())
+			})
+		}),
 		open("4.6", 19, "key of an entry in the body of POST entries", func(p *probe) { p.saw("%s", p.entryKey) }).on("192.0.2.1"),
 		open("4.6", 21, "body of POST entries", func(p *probe) {
 			p.emptied(func() { p.post("192.0.2.1").told() })

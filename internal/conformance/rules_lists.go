@@ -13,11 +13,7 @@ import (
 
 const lists = "/config/networklists"
 
-// Types of a network list.
-const (
-	typeIP  = "IP"
-	typeGEO = "GEO"
-)
+const typeIP, typeGEO = "IP", "GEO" // of a network list
 
 // listRules are the rules about reading network lists.
 func listRules() []Rule {
