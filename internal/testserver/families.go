@@ -19,7 +19,7 @@ type family struct {
 	top   int      // k of a top-K; 0 for other families
 }
 
-var orderAndLimit = []string{"sortby", "limit"}
+var granular, orderAndLimit = []string{"granularity"}, []string{"sortby", "limit"}
 
 func (f *family) raw() bool { return f.groupings == nil }
 
@@ -29,19 +29,19 @@ var families = []*family{
 		path: "/stats/security/events", belongs: (*record).isSecurity, dimensions: allDimensions(),
 		takes: orderAndLimit, limit: 10,
 	},
-	trends("waf", (*record).isWAF,
+	trends("waf", (*record).isWAF, granular, orderAndLimit,
 		"event_severity", "event_type", "event_action", "client_browser", "client_country_code", "client_asn", "rule_id",
 		"domain", "property", "waf_action",
 		"event_severity event_action", "event_severity waf_action", "rule_id event_severity", "rule_id event_action", "rule_id waf_action",
 		"rule_id event_severity waf_action", "client_country_code client_asn", "client_country_code event_action",
 		"client_country_code rule_id", "domain property", "domain event_action"),
-	trends("request", (*record).isAny,
+	trends("request", (*record).isAny, nil, slices.Concat(granular, orderAndLimit), // open point 12
 		"event_severity", "event_type", "event_action", "client_browser", "client_country_code", "client_asn", "domain",
 		"property",
 		"event_type event_action", "event_type event_severity", "client_country_code client_asn",
 		"client_country_code event_type", "client_country_code event_action", "domain property", "domain event_type",
 		"domain event_type event_action"),
-	trends("trafficshaping", (*record).isShaping,
+	trends("trafficshaping", (*record).isShaping, granular, orderAndLimit,
 		"event_type", "event_action", "client_browser", "client_country_code", "client_asn", "domain", "property",
 		"event_type event_action", "client_country_code client_asn", "client_country_code event_type",
 		"client_country_code event_action", "domain property", "domain event_type"),
@@ -68,13 +68,10 @@ func allDimensions() []string {
 }
 
 // trends returns a family with these grouping sets: each listed set with and without the time, and the time alone.
-func trends(area string, belongs func(*record) bool, sets ...string) *family {
+func trends(area string, belongs func(*record) bool, needs, takes []string, sets ...string) *family {
 	f := &family{
-		path: "/stats/security/" + area + "/trends", belongs: belongs, needs: []string{"granularity"}, takes: orderAndLimit, limit: 10,
+		path: "/stats/security/" + area + "/trends", belongs: belongs, needs: needs, takes: takes, limit: 10,
 		dimensions: []string{timeDimension}, groupings: [][]string{{timeDimension}},
-	}
-	if area == "request" { // open point 12
-		f.needs, f.takes = nil, append([]string{"granularity"}, f.takes...)
 	}
 	for _, set := range sets {
 		names := strings.Fields(set)
